@@ -1,0 +1,1 @@
+//! Kubernetes' Deployment and ReplicaSet controllers.

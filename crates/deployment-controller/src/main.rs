@@ -1,0 +1,3 @@
+//! The `deployment-controller` binary.
+
+fn main() {}

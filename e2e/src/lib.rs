@@ -1,0 +1,1 @@
+//! Scenarios against a whole cluster; see `tests/`.

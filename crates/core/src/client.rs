@@ -1,0 +1,1 @@
+//! The HTTP stack under every request.

@@ -1,0 +1,1 @@
+//! Conditions: set and merged with transition times that move only when the status does.

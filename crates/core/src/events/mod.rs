@@ -1,0 +1,1 @@
+//! Events: notes for people, deduplicated and never in the way.

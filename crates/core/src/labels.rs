@@ -1,0 +1,143 @@
+//! Labels and annotations: small sorted maps that many objects share.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+/// An immutable map of strings, sorted by key. Cloning shares it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Labels(Arc<[(Arc<str>, Arc<str>)]>);
+
+impl Labels {
+    /// The value under `key`.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let at = self.0.binary_search_by(|(known, _)| (**known).cmp(key)).ok()?;
+        self.0.get(at).map(|(_, value)| &**value)
+    }
+
+    /// True if `key` is present with this value.
+    pub fn has(&self, key: &str, value: &str) -> bool {
+        self.get(key) == Some(value)
+    }
+
+    /// All pairs, sorted by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (&**key, &**value))
+    }
+
+    /// True if there is no pair.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// True if every pair of `other` is also here.
+    pub fn contains(&self, other: &Self) -> bool {
+        other.iter().all(|(key, value)| self.has(key, value))
+    }
+
+    /// The same pairs with `key` set to `value`.
+    #[must_use]
+    pub fn with(&self, key: &str, value: &str) -> Self {
+        self.iter()
+            .filter(|(known, _)| *known != key)
+            .chain([(key, value)])
+            .collect()
+    }
+
+    /// The same pairs without `key`.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        self.iter().filter(|(known, _)| *known != key).collect()
+    }
+}
+
+impl<'a> FromIterator<(&'a str, &'a str)> for Labels {
+    /// Of two pairs with one key the later stays.
+    fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(pairs: I) -> Self {
+        let sorted: BTreeMap<&str, &str> = pairs.into_iter().collect();
+        Self(
+            sorted
+                .into_iter()
+                .map(|(key, value)| (key.into(), value.into()))
+                .collect(),
+        )
+    }
+}
+
+impl Serialize for Labels {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, value) in self.iter() {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+/// Gives equal strings and equal label sets one shared allocation: the pods of one ReplicaSet carry one set of labels.
+#[derive(Debug, Default)]
+pub struct Interner {
+    strings: Mutex<HashSet<Arc<str>>>,
+    labels: Mutex<HashSet<Labels>>,
+}
+
+impl Interner {
+    /// How many entries a table may reach before those that nobody else holds are dropped.
+    const SWEEP_AT: usize = 4096;
+
+    /// The shared copy of `text`.
+    pub fn string(&self, text: &str) -> Arc<str> {
+        let mut known = self.strings.lock();
+        if let Some(shared) = known.get(text) {
+            return Arc::clone(shared);
+        }
+        if known.len() >= Self::SWEEP_AT && known.len().is_power_of_two() {
+            known.retain(|shared| Arc::strong_count(shared) > 1);
+        }
+        let shared: Arc<str> = text.into();
+        known.insert(Arc::clone(&shared));
+        shared
+    }
+
+    /// The shared copy of the label set with these pairs.
+    pub fn labels<'a>(&self, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Labels {
+        let fresh: Labels = pairs.into_iter().collect();
+        let mut known = self.labels.lock();
+        if let Some(shared) = known.get(&fresh) {
+            return shared.clone();
+        }
+        if known.len() >= Self::SWEEP_AT && known.len().is_power_of_two() {
+            known.retain(|shared| Arc::strong_count(&shared.0) > 1);
+        }
+        known.insert(fresh.clone());
+        fresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_found_by_key_whatever_the_order_they_came_in() {
+        let labels: Labels = [("b", "2"), ("a", "1"), ("b", "3")].into_iter().collect();
+        assert_eq!(labels.get("a"), Some("1"));
+        assert_eq!(labels.get("b"), Some("3"));
+        assert_eq!(labels.get("c"), None);
+        assert_eq!(
+            labels.with("c", "4").without("a").iter().collect::<Vec<_>>(),
+            [("b", "3"), ("c", "4")]
+        );
+    }
+
+    #[test]
+    fn equal_label_sets_share_one_allocation() {
+        let interner = Interner::default();
+        let one = interner.labels([("app", "web"), ("tier", "front")]);
+        let two = interner.labels([("tier", "front"), ("app", "web")]);
+        assert!(Arc::ptr_eq(&one.0, &two.0));
+        assert!(Arc::ptr_eq(&interner.string("default"), &interner.string("default")));
+    }
+}

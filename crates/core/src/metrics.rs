@@ -1,0 +1,1 @@
+//! The registry and the shared metrics.

@@ -1,0 +1,1 @@
+//! Numbers with rules: counts of replicas, and counts or percentages with an explicit rounding direction.

@@ -1,0 +1,1 @@
+//! Which pods go first on scale-down.

@@ -1,0 +1,1 @@
+//! The loop: the one place where the order of the phases is written.

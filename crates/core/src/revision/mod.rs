@@ -1,0 +1,1 @@
+//! Names and hashes of revisions.

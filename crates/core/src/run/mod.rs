@@ -1,0 +1,1 @@
+//! The process around the loops: flags, admin server, telemetry, start and stop.

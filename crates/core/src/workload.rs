@@ -1,0 +1,119 @@
+//! The trait that a controller implements: four synchronous functions around which [`crate::reconcile`] puts the phases.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+use crate::id::{Kind, ObjectKey, Uid};
+use crate::outcome::Outcome;
+use crate::plan::{Address, Note, Plan, StatusWrite, Wake};
+use crate::time::Timestamp;
+
+/// One controller loop over one kind.
+///
+/// `observe`, `decide` and `conclude` are total, synchronous and free of I/O; only the loop awaits. Order of one turn:
+/// gate → observe → decide → act → conclude → status → wake.
+pub trait Workload: Send + Sync + 'static {
+    /// What one turn knows of one object.
+    type Observed: Send + Sync;
+    /// What `decide` wants `conclude` to know of the decision.
+    type Intent: Send + Sync;
+
+    /// The kind whose objects are reconciled.
+    const KIND: Kind;
+    /// Name of the work queue in metrics, as upstream names it (deployment C-7).
+    const QUEUE: &'static str;
+    /// `source.component` of events (deployment C-73, C-74).
+    const COMPONENT: &'static str;
+    /// After how many failed turns in a row a key is left alone until it changes (deployment C-4).
+    const RETRIES: RetryLimit;
+
+    /// The root object's uid and what the caches know of it. Reads caches only.
+    fn observe(&self, key: &ObjectKey, aids: &Aids<'_>) -> Observation<Self::Observed>;
+
+    /// Uid of the object under `key` in the root cache, for gates that come before `observe`.
+    fn uid(&self, key: &ObjectKey) -> Option<Uid>;
+
+    /// What to do about it.
+    fn decide(&self, seen: &Self::Observed, now: Timestamp) -> Plan<Self::Intent>;
+
+    /// What to report once it was tried.
+    fn conclude(&self, seen: &Self::Observed, intent: &Self::Intent, outcome: &Outcome, now: Timestamp) -> Conclusion;
+}
+
+/// How often a failing key is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryLimit {
+    /// Always.
+    Unlimited,
+    /// This many times in a row; then only when it changes.
+    Times(u32),
+}
+
+/// What the loop lends to `observe` beside the caches.
+#[derive(Debug)]
+pub struct Aids<'a> {
+    /// Whether every create and delete of ours has been seen in the caches. While not, children are neither created nor
+    /// deleted; claims and status go on (deployment C-25).
+    pub children: Children,
+    /// Answers to [`crate::plan::Stage::Read`] of earlier rounds of this turn.
+    pub live: &'a LiveReads,
+    /// Time at the start of the turn.
+    pub now: Timestamp,
+}
+
+/// Whether the cache shows all that this process has written of an owner's children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Children {
+    /// All of it.
+    Settled,
+    /// Creates or deletes are still on their way (deployment C-22).
+    Unsettled,
+}
+
+/// Answers of live reads, by what was asked for.
+#[derive(Debug, Default)]
+pub struct LiveReads(HashMap<Address, LiveRead>);
+
+/// The answer to one live read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LiveRead {
+    /// The object as JSON.
+    Found(Bytes),
+    /// It does not exist.
+    Missing,
+}
+
+impl LiveReads {
+    /// The answer for `address`, if it was read in this turn.
+    pub fn get(&self, address: &Address) -> Option<&LiveRead> {
+        self.0.get(address)
+    }
+
+    /// Records an answer.
+    pub fn insert(&mut self, address: Address, answer: LiveRead) {
+        self.0.insert(address, answer);
+    }
+}
+
+/// What observing a key came to.
+#[derive(Clone, Debug)]
+pub enum Observation<O> {
+    /// The object is gone: everything remembered under the key is forgotten.
+    Absent,
+    /// The object is there but not to be acted on; the reason is for the log.
+    Ignored(&'static str),
+    /// Ready for a decision.
+    Ready(O),
+}
+
+/// What a turn ends with.
+#[derive(Clone, Debug, Default)]
+pub struct Conclusion {
+    /// The status write, if anything in it changed.
+    pub status: Option<StatusWrite>,
+    /// Events that depend on what came of the plan.
+    pub notes: Vec<Note>,
+    /// When to look again; the plan's own wake counts too.
+    pub wake: Wake,
+}

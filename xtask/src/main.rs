@@ -1,3 +1,57 @@
-//! The project's own commands.
+//! The project's own commands: `cargo xtask <command>`.
+//!
+//! One module per command. Commands share [`places`] (where things lie), [`tools`] (the programs of Kubernetes they
+//! need) and [`progress`] (what people see while they wait).
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "these are commands; printing is what they do"
+)]
 
-fn main() {}
+mod clock;
+mod cluster;
+mod places;
+mod progress;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The project's own commands.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_version_flag = true)]
+struct Cli {
+    #[command(flatten)]
+    places: places::Places,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Find or build kube-apiserver, etcd, kubectl and the other programs that tests and clusters use.
+    Tools(tools::Args),
+    /// Start and stop Kubernetes clusters on this machine, without containers.
+    #[command(subcommand)]
+    Cluster(cluster::Command),
+    /// End a process group when the process that started it is gone.
+    #[command(hide = true)]
+    Watchdog(cluster::watchdog::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Tools(args) => tools::run(&cli.places, &args),
+        Command::Cluster(command) => cluster::run(&cli.places, &command),
+        Command::Watchdog(args) => cluster::watchdog::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The provider `local`: every component is a process of this machine.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::certificates::{ADMIN, Certificates};
+use super::components::{Component, Plan};
+use super::kubectl::{self, Kubectl};
+use super::process::Process;
+use super::spec::ClusterSpec;
+use super::state::State;
+use super::watchdog::Watchdog;
+use super::{nodes, ports};
+use crate::clock;
+use crate::places::Places;
+use crate::progress::Progress;
+use crate::tools::{Tool, Tools};
+
+/// The longest that any step of a start may take, on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// Lines of a component's log that a failed start shows.
+const SHOWN_LINES: usize = 20;
+/// How often a start that lost a port to another process is tried.
+const ATTEMPTS: u32 = 3;
+
+/// A running cluster. It ends, and its data goes, when this value is dropped or this process ends in any other way.
+pub(crate) struct Cluster {
+    dir: PathBuf,
+    state: State,
+    children: Vec<(Tool, Child)>,
+    /// None once the cluster may outlive us.
+    watchdog: Option<Watchdog>,
+}
+
+impl Cluster {
+    /// Start the cluster that `spec` describes and wait until it can be used: service accounts are made, and every
+    /// node is ready.
+    pub(crate) fn start(places: &Places, spec: &ClusterSpec) -> Result<Self> {
+        let tools = Tools::resolve(places, &wanted_tools(spec))?;
+        let dir = places.cluster(&spec.name)?;
+        let mut attempt = 1;
+        loop {
+            match Self::start_once(&tools, &dir, spec, attempt) {
+                Err(error) if attempt < ATTEMPTS && format!("{error:#}").contains("address already in use") => {
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Let the cluster live on after this process; return the administrator's kubeconfig.
+    pub(crate) fn detach(mut self) -> Result<PathBuf> {
+        if let Some(watchdog) = self.watchdog.take() {
+            watchdog.release()?;
+        }
+        Ok(self.state.kubeconfig.clone())
+    }
+
+    fn start_once(tools: &Tools, dir: &Path, spec: &ClusterSpec, attempt: u32) -> Result<Self> {
+        if let Some(left) = State::load(dir)? {
+            left.kill_all()?;
+        }
+        if dir.exists() {
+            fs::remove_dir_all(dir).with_context(|| dir.display().to_string())?;
+        }
+        fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+        let mut progress = Progress::start(format!("starting cluster {}", spec.name));
+        let certificates = Certificates::create(dir)?;
+        let ports = ports::free(std::process::id().wrapping_add(attempt))?;
+        let plan = Plan {
+            dir,
+            certificates: &certificates,
+            ports,
+        };
+        let kubeconfig = certificates.kubeconfig(&ADMIN, &plan.server())?;
+        let kubectl = Kubectl {
+            program: tools.path(Tool::Kubectl)?.to_owned(),
+            kubeconfig: kubeconfig.clone(),
+            home: dir.to_owned(),
+        };
+        let state = State {
+            name: spec.name.clone(),
+            kubeconfig,
+            processes: Vec::new(),
+        };
+        let watchdog = Some(Watchdog::start(dir)?);
+        let mut cluster = Self {
+            dir: dir.to_owned(),
+            state,
+            children: Vec::new(),
+            watchdog,
+        };
+
+        cluster.launch(tools, plan.etcd())?;
+        cluster.launch(tools, plan.kube_apiserver())?;
+        cluster.wait(&mut progress, "the API server", || {
+            kubectl.succeeds(&["get", "--raw=/readyz"])
+        })?;
+        cluster.launch(tools, plan.kube_controller_manager(spec)?)?;
+        if spec.needs_scheduler() {
+            cluster.launch(tools, plan.kube_scheduler()?)?;
+        }
+        if spec.nodes > 0 {
+            cluster.launch(tools, plan.kwok()?)?;
+            kubectl.create(nodes::manifest(spec.nodes).to_string().as_bytes())?;
+        }
+        let account = ["get", "serviceaccount", "default", "--namespace=default"];
+        cluster.wait(&mut progress, "kube-controller-manager", || kubectl.succeeds(&account))?;
+        cluster.wait(&mut progress, "ready nodes", || {
+            let wanted = usize::try_from(spec.nodes)?;
+            Ok(wanted == 0 || nodes::count_ready(&kubectl.output(&["get", "nodes", nodes::READY_STATES])?) == wanted)
+        })?;
+        progress.finish();
+        Ok(cluster)
+    }
+
+    fn launch(&mut self, tools: &Tools, component: Component) -> Result<()> {
+        let Component { tool, args } = component;
+        let log = File::create(self.log(tool)).context("a log file")?;
+        let group = self.watchdog.as_ref().context("the cluster is on its own")?.group();
+        let child = kubectl::command(tools.path(tool)?, &self.dir)
+            .args(args)
+            .current_dir(&self.dir)
+            .process_group(group)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("starting {}", tool.name()))?;
+        self.state.processes.push(Process::note(tool.name(), child.id()));
+        self.children.push((tool, child));
+        self.state.save(&self.dir)
+    }
+
+    /// Wait for `ready`, as long as every component runs.
+    fn wait(&mut self, progress: &mut Progress, what: &str, mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
+        let happened = clock::wait_until(PATIENCE, || {
+            progress.tell(&format!("waiting for {what}"));
+            self.check_children()?;
+            ready()
+        })?;
+        if !happened {
+            let logs: Vec<_> = self.children.iter().map(|(tool, _)| self.end_of_log(*tool)).collect();
+            bail!("no {what} after {}\n{}", clock::for_people(PATIENCE), logs.join("\n"));
+        }
+        Ok(())
+    }
+
+    fn check_children(&mut self) -> Result<()> {
+        let mut ended = None;
+        for (tool, child) in &mut self.children {
+            if let Some(status) = child.try_wait()? {
+                ended = Some((*tool, status));
+            }
+        }
+        let Some((tool, status)) = ended else { return Ok(()) };
+        bail!("{} ended ({status})\n{}", tool.name(), self.end_of_log(tool))
+    }
+
+    fn log(&self, tool: Tool) -> PathBuf {
+        self.dir.join(format!("{}.log", tool.name()))
+    }
+
+    fn end_of_log(&self, tool: Tool) -> String {
+        let log = fs::read(self.log(tool)).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<_> = log.lines().rev().take(SHOWN_LINES).collect();
+        let lines: Vec<_> = lines.into_iter().rev().map(|line| format!("  {line}")).collect();
+        format!("last lines of {}.log:\n{}", tool.name(), lines.join("\n"))
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let Some(mut watchdog) = self.watchdog.take() else {
+            return;
+        };
+        watchdog.kill();
+        for (_, child) in &mut self.children {
+            // The signal cannot be refused, so the wait is short.
+            let _ = child.wait();
+        }
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn wanted_tools(spec: &ClusterSpec) -> Vec<Tool> {
+    let mut tools = vec![
+        Tool::Etcd,
+        Tool::KubeApiserver,
+        Tool::KubeControllerManager,
+        Tool::Kubectl,
+    ];
+    if spec.needs_scheduler() {
+        tools.push(Tool::KubeScheduler);
+    }
+    if spec.nodes > 0 {
+        tools.push(Tool::Kwok);
+    }
+    tools
+}

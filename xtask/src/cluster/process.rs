@@ -1,0 +1,105 @@
+//! Processes that outlive the command that started them, told apart from later ones that got the same id.
+
+use std::fs;
+use std::process::Command;
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+/// One process of a cluster.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Process {
+    /// The component that it runs.
+    pub(crate) name: String,
+    pub(crate) pid: u32,
+    /// When it started, in the system's own words: a reused id has another one.
+    started: String,
+}
+
+impl Process {
+    /// Take note of a process that was just started.
+    pub(super) fn note(name: &str, pid: u32) -> Self {
+        Self {
+            name: name.to_owned(),
+            pid,
+            started: start_of(pid).unwrap_or_default(),
+        }
+    }
+
+    /// Does it still run? A process that ended and that nobody has waited for yet does not.
+    pub(crate) fn is_alive(&self) -> bool {
+        start_of(self.pid).is_some_and(|started| started == self.started)
+    }
+
+    /// End it at once. Nothing a cluster stores outlives it, so nobody needs the time to finish.
+    pub(super) fn kill(&self) -> nix::Result<()> {
+        let (true, Ok(pid)) = (self.is_alive(), i32::try_from(self.pid)) else {
+            return Ok(());
+        };
+        match kill(Pid::from_raw(pid), Signal::SIGKILL) {
+            Ok(()) | Err(Errno::ESRCH) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// When the process `pid` started. None: it does not run.
+fn start_of(pid: u32) -> Option<String> {
+    if fs::exists("/proc/self/stat").unwrap_or(false) {
+        return start_in_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?);
+    }
+    let output = Command::new("ps")
+        .args(["-o", "state=,lstart=", "-p", &pid.to_string()])
+        .output()
+        .ok()?;
+    start_in_ps(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// Field 22 of Linux' process status. The second field is the program's name in parentheses and may contain anything.
+fn start_in_stat(stat: &str) -> Option<String> {
+    let (_, after_name) = stat.rsplit_once(") ")?;
+    let mut fields = after_name.split(' ');
+    let state = fields.next()?;
+    let started = fields.nth(18)?;
+    (!matches!(state, "Z" | "X")).then(|| started.to_owned())
+}
+
+fn start_in_ps(line: &str) -> Option<String> {
+    let (state, start) = line.trim().split_once(' ')?;
+    (!state.starts_with('Z')).then(|| start.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_time_is_found_behind_any_program_name() {
+        let stat = |name: &str, state: &str| {
+            format!("42 ({name}) {state} 1 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 98765 1000 10 0")
+        };
+        assert_eq!(start_in_stat(&stat("etcd", "S")).as_deref(), Some("98765"));
+        assert_eq!(start_in_stat(&stat("a) R 1", "R")).as_deref(), Some("98765"));
+        assert_eq!(start_in_stat(&stat("etcd", "Z")), None);
+        assert_eq!(
+            start_in_ps("S    Mon Nov 30 12:00:00 2026\n").as_deref(),
+            Some("Mon Nov 30 12:00:00 2026")
+        );
+        assert_eq!(start_in_ps("Z    Mon Nov 30 12:00:00 2026\n"), None);
+        assert_eq!(start_in_ps(""), None);
+    }
+
+    #[test]
+    fn a_reused_process_id_is_not_ours() {
+        let this = Process::note("this test", std::process::id());
+        assert!(this.is_alive());
+        let other = Process {
+            started: "1".to_owned(),
+            ..this
+        };
+        assert!(!other.is_alive());
+        other.kill().unwrap();
+    }
+}

@@ -10,6 +10,7 @@
 
 mod clock;
 mod cluster;
+mod generate;
 mod places;
 mod progress;
 mod tools;
@@ -35,6 +36,8 @@ enum Command {
     /// Start and stop Kubernetes clusters on this machine, without containers.
     #[command(subcommand)]
     Cluster(cluster::Command),
+    /// Write the files of the repository that follow from others.
+    Gen(generate::Args),
     /// End a process group when the process that started it is gone.
     #[command(hide = true)]
     Watchdog(cluster::watchdog::Args),
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Tools(args) => tools::run(&cli.places, &args),
         Command::Cluster(command) => cluster::run(&cli.places, &command),
+        Command::Gen(args) => generate::run(&args),
         Command::Watchdog(args) => cluster::watchdog::run(&args),
     };
     match result {

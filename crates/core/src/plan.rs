@@ -102,6 +102,9 @@ pub struct StatusWrite {
     pub target: Target,
     /// The patch, such as `{"status": {…}}`; `metadata.annotations` may stand beside it (deployment A-3).
     pub body: Value,
+    /// Status fields that a server of another minor version, or with a gate off, may not store. Once the server has not
+    /// stored one it is left out of later writes, so that it cannot cause the same write again and again.
+    pub may_lack: &'static [&'static str],
 }
 
 /// A new object.

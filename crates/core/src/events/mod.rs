@@ -1,1 +1,5 @@
-//! Events: notes for people, deduplicated and never in the way.
+//! Events: what controllers tell people about an object, written to the API server beside the reconcile path.
+
+pub mod recorder;
+
+pub use recorder::{EventMetrics, Feed, Recorder, Said, recorder};

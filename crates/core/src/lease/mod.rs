@@ -1,1 +1,5 @@
-//! Leader election and the fence around writes.
+//! Leader election: one active process per controller.
+
+pub mod fence;
+
+pub use fence::{Fence, Fenced};

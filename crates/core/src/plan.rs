@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::labels::Labels;
+use crate::meta::Meta;
 use crate::owner::OwnerReference;
 use crate::template::Json;
 
@@ -75,6 +76,18 @@ pub struct Target {
     pub uid: Uid,
     /// The version that was seen. The executor replaces it by a newer one that an earlier write of the plan returned.
     pub version: ResourceVersion,
+}
+
+impl Target {
+    /// The object with this metadata.
+    pub fn of(kind: Kind, meta: &Meta) -> Self {
+        Self {
+            kind,
+            key: meta.key.clone(),
+            uid: meta.uid.clone(),
+            version: meta.version.clone(),
+        }
+    }
 }
 
 /// An adoption or release.

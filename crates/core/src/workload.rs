@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
-use crate::id::{Kind, ObjectKey, Uid};
+use crate::id::{Kind, ObjectKey};
 use crate::outcome::Outcome;
-use crate::plan::{Address, Note, Plan, StatusWrite, Wake};
+use crate::plan::{Address, Note, Plan, StatusWrite, Target, Wake};
 use crate::time::Timestamp;
 
 /// One controller loop over one kind.
 ///
-/// `observe`, `decide` and `conclude` are total, synchronous and free of I/O; only the loop awaits. Order of one turn:
-/// gate → observe → decide → act → conclude → status → wake.
+/// All of them are total, synchronous and free of I/O; only the loop awaits. Order of one turn: gate → observe → decide →
+/// act → conclude → status → wake.
 pub trait Workload: Send + Sync + 'static {
     /// What one turn knows of one object.
     type Observed: Send + Sync;
@@ -28,11 +28,11 @@ pub trait Workload: Send + Sync + 'static {
     /// After how many failed turns in a row a key is left alone until it changes (deployment C-4).
     const RETRIES: RetryLimit;
 
-    /// The root object's uid and what the caches know of it. Reads caches only.
+    /// What the caches know of the object and its children.
     fn observe(&self, key: &ObjectKey, aids: &Aids<'_>) -> Observation<Self::Observed>;
 
-    /// Uid of the object under `key` in the root cache, for gates that come before `observe`.
-    fn uid(&self, key: &ObjectKey) -> Option<Uid>;
+    /// The object under `key` as the root cache has it, for the gates that come before `observe`.
+    fn root(&self, key: &ObjectKey) -> Option<Target>;
 
     /// What to do about it.
     fn decide(&self, seen: &Self::Observed, now: Timestamp) -> Plan<Self::Intent>;

@@ -139,6 +139,11 @@ impl ResourceVersion {
         Some(a.len().cmp(&b.len()).then_with(|| a.cmp(b)))
     }
 
+    /// True if both are versions that can be compared and this one is the later.
+    pub fn is_newer_than(&self, other: &Self) -> bool {
+        self.compare(other) == Some(Ordering::Greater)
+    }
+
     fn decimal(&self) -> Option<&str> {
         let text = self.as_str();
         let plain = !text.is_empty() && !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -154,6 +154,11 @@ struct RawOwner<'a> {
 }
 
 impl RawMeta<'_> {
+    /// The annotation under `key`, for views that keep what it says instead of the annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.annotations.as_ref()?.get(key).map(|value| &**value)
+    }
+
     /// The owned form, its strings shared through `interner`. Fails without a name, a uid or a resource version.
     pub fn into_meta(self, keep: KeepAnnotations<'_>, interner: &Interner) -> Result<Meta, DecodeError> {
         let controller = self.controller(interner);

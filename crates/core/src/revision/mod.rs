@@ -1,1 +1,5 @@
 //! Names and hashes of revisions.
+
+pub mod hash;
+
+pub use hash::TemplateHash;

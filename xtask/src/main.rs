@@ -13,7 +13,10 @@ mod cluster;
 mod generate;
 mod places;
 mod progress;
+mod test;
+mod tidy;
 mod tools;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -36,6 +39,11 @@ enum Command {
     /// Start and stop Kubernetes clusters on this machine, without containers.
     #[command(subcommand)]
     Cluster(cluster::Command),
+    /// Run everything that has to hold, from cheap to dear.
+    #[command(alias = "ci")]
+    Test(test::Args),
+    /// Check what the compiler does not check about this repository.
+    Tidy,
     /// Write the files of the repository that follow from others.
     Gen(generate::Args),
     /// End a process group when the process that started it is gone.
@@ -48,14 +56,29 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Tools(args) => tools::run(&cli.places, &args),
         Command::Cluster(command) => cluster::run(&cli.places, &command),
+        Command::Test(args) => test::run(&cli.places, &args),
+        Command::Tidy => tidy::run(),
         Command::Gen(args) => generate::run(&args),
         Command::Watchdog(args) => cluster::watchdog::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<AlreadyTold>() => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
     }
 }
+
+/// A failure that the command has reported in its own form.
+#[derive(Debug)]
+struct AlreadyTold;
+
+impl std::fmt::Display for AlreadyTold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("see above")
+    }
+}
+
+impl std::error::Error for AlreadyTold {}

@@ -63,6 +63,9 @@ impl Plan<'_> {
             self.file("tls-cert-file", "kube-apiserver.crt"),
             self.file("tls-private-key-file", "kube-apiserver.key"),
             self.file("client-ca-file", "ca.crt"),
+            // Nobody has this name. Without these two flags the others look for such an authority again and again.
+            self.file("requestheader-client-ca-file", "ca.crt"),
+            flag("requestheader-allowed-names", "front-proxy"),
             flag("service-account-issuer", "https://kubernetes.default.svc"),
             self.file("service-account-key-file", "service-accounts.pub"),
             self.file("service-account-signing-key-file", "service-accounts.key"),

@@ -54,6 +54,11 @@ impl Cluster {
         }
     }
 
+    /// Path of the administrator's kubeconfig.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.state.kubeconfig
+    }
+
     /// Let the cluster live on after this process; return the administrator's kubeconfig.
     pub(crate) fn detach(mut self) -> Result<PathBuf> {
         if let Some(watchdog) = self.watchdog.take() {

@@ -18,8 +18,8 @@ use std::fs::{self, File};
 
 use anyhow::{Context as _, Result, bail};
 
-use self::local::Cluster;
-use self::spec::ClusterSpec;
+pub(crate) use self::local::Cluster;
+pub(crate) use self::spec::ClusterSpec;
 use self::state::State;
 use crate::places::Places;
 

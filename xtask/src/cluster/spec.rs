@@ -16,8 +16,23 @@ pub(crate) struct ClusterSpec {
     #[arg(long)]
     pub(crate) scheduler: bool,
     /// Requests per second that kube-controller-manager may send; bursts are as large.
-    #[arg(long, default_value_t = 1000, value_name = "QPS")]
+    #[arg(long, default_value_t = KCM_QPS, value_name = "QPS")]
     pub(crate) kcm_qps: u32,
+}
+
+/// Requests per second that keep kube-controller-manager from being the slowest part of a test.
+const KCM_QPS: u32 = 1000;
+
+impl Default for ClusterSpec {
+    fn default() -> Self {
+        Self {
+            name: "dev".to_owned(),
+            nodes: 0,
+            kcm_without: Vec::new(),
+            scheduler: false,
+            kcm_qps: KCM_QPS,
+        }
+    }
 }
 
 impl ClusterSpec {
@@ -60,11 +75,8 @@ mod tests {
 
     fn without(controllers: &[&str]) -> ClusterSpec {
         ClusterSpec {
-            name: "test".to_owned(),
-            nodes: 0,
             kcm_without: controllers.iter().map(|name| (*name).to_owned()).collect(),
-            scheduler: false,
-            kcm_qps: 1000,
+            ..ClusterSpec::default()
         }
     }
 

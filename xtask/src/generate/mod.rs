@@ -25,21 +25,10 @@ pub(crate) struct Args {
 
 /// Run the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let stale: Vec<Output> = outputs(places::repository())?
-        .into_iter()
-        .filter(Output::is_stale)
-        .collect();
     if args.check {
-        if stale.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<_> = stale.iter().map(|output| output.path.display().to_string()).collect();
-        bail!(
-            "run `cargo xtask gen`, these files are out of date:\n{}",
-            names.join("\n")
-        );
+        return check();
     }
-    for output in stale {
+    for output in stale()? {
         if let Some(dir) = output.path.parent() {
             fs::create_dir_all(dir)?;
         }
@@ -47,6 +36,28 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         println!("wrote {}", output.path.display());
     }
     Ok(())
+}
+
+/// Fail if a generated file is not what it should be.
+pub(crate) fn check() -> Result<()> {
+    let names: Vec<_> = stale()?
+        .iter()
+        .map(|output| output.path.display().to_string())
+        .collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "run `cargo xtask gen`, these files are out of date:\n{}",
+        names.join("\n")
+    )
+}
+
+fn stale() -> Result<Vec<Output>> {
+    Ok(outputs(places::repository())?
+        .into_iter()
+        .filter(Output::is_stale)
+        .collect())
 }
 
 /// A file and what it should contain.

@@ -1,0 +1,41 @@
+//! The API servers that all tests share.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::cluster::{Cluster, ClusterSpec};
+use crate::places::Places;
+
+/// Controllers of kube-controller-manager that ours replace; on the server `ours` it does not run them.
+const OURS: [&str; 2] = ["deployment", "replicaset"];
+
+/// Two servers. They end with this value.
+pub(super) struct Servers {
+    ours: Cluster,
+    kcm: Cluster,
+}
+
+impl Servers {
+    /// Start them.
+    pub(super) fn start(places: &Places) -> Result<Self> {
+        let ours = Cluster::start(places, &spec("ours", &OURS))?;
+        let kcm = Cluster::start(places, &spec("kcm", &[]))?;
+        Ok(Self { ours, kcm })
+    }
+
+    /// How tests find them.
+    pub(super) fn environment(&self) -> [(&'static str, PathBuf); 2] {
+        [("WORKLOAD_TEST_OURS", &self.ours), ("WORKLOAD_TEST_KCM", &self.kcm)]
+            .map(|(name, cluster)| (name, cluster.kubeconfig().to_owned()))
+    }
+}
+
+/// A cluster whose name no other run of the tests uses.
+fn spec(name: &str, kcm_without: &[&str]) -> ClusterSpec {
+    ClusterSpec {
+        name: format!("test-{name}-{}", std::process::id()),
+        kcm_without: kcm_without.iter().map(|name| (*name).to_owned()).collect(),
+        ..ClusterSpec::default()
+    }
+}

@@ -1,0 +1,86 @@
+//! What cargo knows about the workspace.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use crate::places;
+
+/// The answer of `cargo metadata`.
+#[derive(Deserialize)]
+pub(crate) struct Workspace {
+    /// Our packages and everything they depend on.
+    packages: Vec<Package>,
+    #[serde(rename = "workspace_members")]
+    members: Vec<String>,
+    pub(crate) target_directory: PathBuf,
+}
+
+/// One package.
+#[derive(Deserialize)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    id: String,
+    pub(crate) license: Option<String>,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+}
+
+impl Workspace {
+    /// Ask cargo.
+    pub(crate) fn load() -> Result<Self> {
+        let output = Command::new("cargo")
+            .args(["metadata", "--format-version=1", "--locked"])
+            .current_dir(places::repository())
+            .output()
+            .context("running cargo metadata")?;
+        if !output.status.success() {
+            bail!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        serde_json::from_slice(&output.stdout).context("the answer of cargo metadata")
+    }
+
+    /// Every package that ends up in some build of ours.
+    pub(crate) fn packages(&self) -> &[Package] {
+        &self.packages
+    }
+
+    /// Our own packages.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Package> {
+        self.packages
+            .iter()
+            .filter(|package| self.members.contains(&package.id))
+    }
+}
+
+impl Package {
+    /// Names of its integration tests.
+    pub(crate) fn tests(&self) -> impl Iterator<Item = &str> {
+        self.targets_of_kind("test")
+    }
+
+    /// Names of its binaries.
+    pub(crate) fn binaries(&self) -> impl Iterator<Item = &str> {
+        self.targets_of_kind("bin")
+    }
+
+    fn targets_of_kind(&self, kind: &str) -> impl Iterator<Item = &str> {
+        self.targets
+            .iter()
+            .filter(move |target| target.kind.iter().any(|known| known == kind))
+            .map(|t| t.name.as_str())
+    }
+
+    /// Is it one of the controllers?
+    pub(crate) fn is_controller(&self) -> bool {
+        self.name.ends_with("-controller")
+    }
+}

@@ -1,1 +1,3 @@
 //! Kubernetes' Deployment and ReplicaSet controllers.
+
+pub mod replicaset;

@@ -1,0 +1,3 @@
+//! The ReplicaSet controller: keeps as many pods of one template as a ReplicaSet wants.
+
+pub mod spec;

@@ -119,3 +119,123 @@ fn doubled(n: u32, longest: Duration) -> Duration {
     let factor = 1_u32.checked_shl(n).unwrap_or(u32::MAX);
     FIRST.saturating_mul(factor).min(longest)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::{Clock, SystemClock};
+
+    /// A key that fails as soon as it is tried, and is tried as soon as it may be.
+    struct Failing {
+        backoff: Backoff,
+        key: ObjectKey,
+        now: Instant,
+    }
+
+    impl Failing {
+        fn with(limit: RetryLimit) -> Self {
+            Self {
+                backoff: Backoff::new(limit),
+                key: ObjectKey::new("ns", "a"),
+                now: SystemClock.instant(),
+            }
+        }
+
+        fn turn(&self) -> Span {
+            Span {
+                began: self.now,
+                ended: self.now,
+            }
+        }
+
+        /// Milliseconds until the next try; `None` if it gave up.
+        fn fail(&mut self) -> Option<u128> {
+            let turn = self.turn();
+            match self.backoff.failed(&self.key, turn, Duration::ZERO) {
+                Next::At(due) => {
+                    let wait = due - self.now;
+                    self.now = due;
+                    Some(wait.as_millis())
+                }
+                Next::GiveUp => None,
+            }
+        }
+    }
+
+    // proves: deployment/C-3
+    #[test]
+    fn waits_double_up_to_the_cap_and_start_anew_after_a_success() {
+        let mut key = Failing::with(RetryLimit::Unlimited);
+        let waits: Vec<u128> = (0..20).map_while(|_| key.fail()).collect();
+        assert_eq!(waits[..9], [5, 10, 20, 40, 80, 160, 320, 640, 1280]);
+        assert_eq!(waits[17..], [655_360, 1_000_000, 1_000_000]);
+        key.backoff.forget(&key.key);
+        assert_eq!(key.fail(), Some(5));
+    }
+
+    // proves: deployment/C-4
+    #[test]
+    fn a_limited_key_is_left_alone_after_its_last_retry_and_then_starts_anew() {
+        let mut key = Failing::with(RetryLimit::Times(15));
+        let waits: Vec<u128> = std::iter::from_fn(|| key.fail()).collect();
+        assert_eq!((waits.len(), waits.last()), (15, Some(&81_920)));
+        assert_eq!(key.fail(), Some(5));
+    }
+
+    // proves: deployment/C-3
+    #[test]
+    fn many_failing_keys_share_ten_tries_a_second() {
+        let now = SystemClock.instant();
+        let mut backoff = Backoff::new(RetryLimit::Unlimited);
+        let turn = Span { began: now, ended: now };
+        let waits: Vec<u128> = (0..103)
+            .map(
+                |n| match backoff.failed(&ObjectKey::new("ns", n.to_string()), turn, Duration::ZERO) {
+                    Next::At(due) => (due - now).as_millis(),
+                    Next::GiveUp => 0,
+                },
+            )
+            .collect();
+        assert_eq!((waits[99], &waits[100..]), (5, &[100, 200, 300][..]));
+    }
+
+    #[test]
+    fn a_turn_that_an_event_started_within_the_wait_does_not_count() {
+        let mut key = Failing::with(RetryLimit::Times(2));
+        let first = key.now;
+        key.fail();
+        let due = key.now;
+        for millis in 0..5 {
+            let early = Span {
+                began: first + Duration::from_millis(millis),
+                ended: first + Duration::from_millis(millis + 1),
+            };
+            assert_eq!(key.backoff.failed(&key.key, early, Duration::ZERO), Next::At(due));
+        }
+        assert_eq!((key.fail(), key.fail()), (Some(10), None));
+    }
+
+    #[test]
+    fn a_wait_that_the_server_asked_for_is_kept() {
+        let mut key = Failing::with(RetryLimit::Unlimited);
+        let turn = key.turn();
+        let asked = key.backoff.failed(&key.key, turn, Duration::from_secs(7));
+        assert_eq!(asked, Next::At(key.now + Duration::from_secs(7)));
+        let early = key.backoff.failed(&key.key, turn, Duration::from_secs(9));
+        assert_eq!(early, Next::At(key.now + Duration::from_secs(9)));
+    }
+
+    #[test]
+    fn holds_stay_short_and_use_up_no_retry() {
+        let mut key = Failing::with(RetryLimit::Times(1));
+        let mut waits = Vec::new();
+        for _ in 0..12 {
+            let turn = key.turn();
+            let due = key.backoff.held(&key.key, turn);
+            waits.push((due - key.now).as_millis());
+            key.now = due;
+        }
+        assert_eq!((&waits[..3], &waits[7..10]), (&[5, 10, 20][..], &[640, 1000, 1000][..]));
+        assert_eq!((key.fail(), key.fail()), (Some(5), None));
+    }
+}

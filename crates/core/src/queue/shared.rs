@@ -1,0 +1,235 @@
+//! The queue that event sources, wakes and workers share.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::id::ObjectKey;
+use crate::outcome::Retry;
+use crate::plan::Wake;
+use crate::queue::Verdict;
+use crate::queue::backoff::{Backoff, Next, Span};
+use crate::queue::keys::{Addition, Keys, Priority};
+use crate::queue::metrics::{Load, Meters, QueueMetrics};
+use crate::time::SharedClock;
+use crate::workload::RetryLimit;
+
+/// A work queue. Clones are the same queue.
+///
+/// It begins paused: keys gather (on a standby too), but none is handed out before [`Queue::open`].
+#[derive(Clone, Debug)]
+pub struct Queue(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    name: &'static str,
+    state: Mutex<State>,
+    changed: Notify,
+    clock: SharedClock,
+    meters: Meters,
+}
+
+#[derive(Debug)]
+struct State {
+    keys: Keys,
+    backoff: Backoff,
+    door: Door,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Door {
+    Paused,
+    Open,
+    Closed,
+}
+
+/// What a worker finds at the queue.
+enum Found {
+    Key(ObjectKey),
+    Nothing { until: Option<Instant> },
+    Closed,
+}
+
+impl Queue {
+    /// A paused queue with this name in metrics (deployment C-7) and this patience with failing keys (C-4).
+    pub fn new(name: &'static str, retries: RetryLimit, clock: SharedClock, metrics: &QueueMetrics) -> Self {
+        let state = State {
+            keys: Keys::default(),
+            backoff: Backoff::new(retries),
+            door: Door::Paused,
+        };
+        let queue = Self(Arc::new(Shared {
+            name,
+            state: Mutex::new(state),
+            changed: Notify::new(),
+            clock,
+            meters: metrics.of(name),
+        }));
+        metrics.watch(&queue);
+        queue
+    }
+
+    /// The name in metrics.
+    pub fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// Puts `key` in line.
+    pub fn add(&self, key: ObjectKey, priority: Priority) {
+        let addition = self.0.state.lock().keys.add(key, priority, self.0.clock.instant());
+        if addition == Addition::New {
+            self.0.meters.added(1);
+            self.0.changed.notify_one();
+        }
+    }
+
+    /// Puts `key` in line after `wait`; an earlier time for which it is already booked holds.
+    pub fn add_after(&self, key: ObjectKey, wait: Duration) {
+        let at = self.0.clock.instant() + wait;
+        self.0.state.lock().keys.add_at(key, at);
+        self.0.meters.retried();
+        self.0.changed.notify_one();
+    }
+
+    /// Hands out keys from now on.
+    pub fn open(&self) {
+        self.set(Door::Open);
+    }
+
+    /// Hands out no more keys, and never again; workers end after the key that they have.
+    pub fn close(&self) {
+        self.set(Door::Closed);
+    }
+
+    fn set(&self, door: Door) {
+        let mut state = self.0.state.lock();
+        if state.door != Door::Closed {
+            state.door = door;
+        }
+        drop(state);
+        self.0.changed.notify_waiters();
+        self.0.changed.notify_one();
+    }
+
+    /// The next key to work on; `None` once the queue is closed.
+    pub(super) async fn next(&self) -> Option<ObjectKey> {
+        loop {
+            let changed = self.0.changed.notified();
+            match self.look() {
+                Found::Key(key) => return Some(key),
+                Found::Closed => return None,
+                Found::Nothing { until: None } => changed.await,
+                Found::Nothing { until: Some(due) } => {
+                    let due = tokio::time::Instant::from_std(due);
+                    let _either = tokio::time::timeout_at(due, changed).await;
+                }
+            }
+        }
+    }
+
+    fn look(&self) -> Found {
+        let now = self.0.clock.instant();
+        let mut state = self.0.state.lock();
+        match state.door {
+            Door::Closed => return Found::Closed,
+            Door::Paused => return Found::Nothing { until: None },
+            Door::Open => {}
+        }
+        self.0.meters.added(state.keys.release_due(now));
+        let Some(taken) = state.keys.take(now) else {
+            let until = state.keys.next_due();
+            return Found::Nothing { until };
+        };
+        if state.keys.is_ready() {
+            // A notification wakes one worker at most, and two of them may have merged: whoever leaves keys behind wakes the next.
+            self.0.changed.notify_one();
+        }
+        self.0.meters.waited(taken.waited);
+        Found::Key(taken.key)
+    }
+
+    /// The turn of `key` has ended with `verdict`.
+    pub(super) fn finish(&self, key: &ObjectKey, verdict: Verdict) {
+        self.conclude(key, verdict, verdict.as_str());
+    }
+
+    /// The turn of `key` has ended in a panic, which counts as a failure.
+    pub(super) fn finish_panicked(&self, key: &ObjectKey) {
+        self.0.meters.panicked();
+        self.conclude(key, Verdict::Retry(Retry::Backoff), "panic");
+    }
+
+    fn conclude(&self, key: &ObjectKey, verdict: Verdict, result: &'static str) {
+        let ended = self.0.clock.instant();
+        let mut state = self.0.state.lock();
+        let Some(began) = state.keys.finish(key) else { return };
+        let again = state.judge(key, Span { began, ended }, verdict);
+        if let Some(at) = again {
+            state.keys.add_at(key.clone(), at);
+            self.0.meters.retried();
+        }
+        drop(state);
+        self.0.meters.worked(ended.saturating_duration_since(began), result);
+        self.0.changed.notify_one();
+    }
+
+    /// What is in the queue now.
+    pub(super) fn load(&self) -> Load {
+        let now = self.0.clock.instant();
+        let state = self.0.state.lock();
+        let ages = state
+            .keys
+            .working_since()
+            .map(|began| now.saturating_duration_since(began));
+        let (total, longest) = ages.fold((Duration::ZERO, Duration::ZERO), |(total, longest), age| {
+            (total + age, longest.max(age))
+        });
+        Load {
+            depth: state.keys.depth(),
+            unfinished: total,
+            longest_running: longest,
+        }
+    }
+
+    pub(super) fn downgrade(&self) -> WeakQueue {
+        WeakQueue(Arc::downgrade(&self.0))
+    }
+}
+
+/// A queue that may be gone.
+#[derive(Debug)]
+pub(super) struct WeakQueue(std::sync::Weak<Shared>);
+
+impl WeakQueue {
+    pub(super) fn get(&self) -> Option<Queue> {
+        self.0.upgrade().map(Queue)
+    }
+}
+
+impl State {
+    /// When the key is to be looked at again although nothing changes.
+    fn judge(&mut self, key: &ObjectKey, turn: Span, verdict: Verdict) -> Option<Instant> {
+        let at_least = match verdict {
+            Verdict::Done(Wake::After(wait)) => {
+                self.backoff.forget(key);
+                return Some(turn.ended + wait);
+            }
+            Verdict::Done(Wake::OnChange) | Verdict::Retry(Retry::OnChange) => {
+                self.backoff.forget(key);
+                return None;
+            }
+            Verdict::Held => return Some(self.backoff.held(key, turn)),
+            Verdict::Retry(Retry::NotBefore(wait)) => wait,
+            Verdict::Retry(Retry::Backoff) => Duration::ZERO,
+        };
+        match self.backoff.failed(key, turn, at_least) {
+            Next::At(due) => Some(due),
+            Next::GiveUp => {
+                tracing::warn!(object = %key, "retries are used up, the object is left alone until it changes");
+                None
+            }
+        }
+    }
+}

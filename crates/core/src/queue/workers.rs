@@ -278,7 +278,7 @@ mod tests {
             ("workqueue_queue_duration_seconds_count{name=\"test\"}", 2),
             ("workqueue_queue_duration_seconds_sum{name=\"test\"}", 4),
             ("workqueue_work_duration_seconds_count{name=\"test\"}", 1),
-            ("workqueue_work_duration_seconds_bucket{le=\"10.0\",name=\"test\"}", 1),
+            ("workqueue_work_duration_seconds_bucket{name=\"test\",le=\"10\"}", 1),
             (
                 "reconcile_turn_duration_seconds_count{name=\"test\",result=\"retry\"}",
                 1,

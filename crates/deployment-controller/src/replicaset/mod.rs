@@ -1,3 +1,62 @@
 //! The ReplicaSet controller: keeps as many pods of one template as a ReplicaSet wants.
 
+pub mod conclude;
+pub mod decide;
+pub mod observe;
 pub mod spec;
+pub mod watches;
+pub mod words;
+
+use std::sync::Arc;
+
+use workload_core::cache::Store;
+use workload_core::id::{Kind, ObjectKey};
+use workload_core::outcome::Outcome;
+use workload_core::plan::{Plan, Target};
+use workload_core::pod::PodView;
+use workload_core::time::Timestamp;
+use workload_core::workload::{Aids, Conclusion, Observation, RetryLimit, Workload};
+
+use self::decide::Intent;
+use self::observe::Observed;
+use self::spec::ReplicaSet;
+
+/// The controller loop over ReplicaSets.
+#[derive(Debug)]
+pub struct ReplicaSets {
+    sets: Arc<Store<ReplicaSet>>,
+    pods: Arc<Store<PodView>>,
+}
+
+impl ReplicaSets {
+    /// A loop that reads these caches.
+    pub fn new(sets: Arc<Store<ReplicaSet>>, pods: Arc<Store<PodView>>) -> Self {
+        Self { sets, pods }
+    }
+}
+
+impl Workload for ReplicaSets {
+    type Observed = Observed;
+    type Intent = Intent;
+
+    const KIND: Kind = Kind::REPLICA_SET;
+    const QUEUE: &'static str = "replicaset";
+    const COMPONENT: &'static str = "replicaset-controller";
+    const RETRIES: RetryLimit = RetryLimit::Unlimited;
+
+    fn root(&self, key: &ObjectKey) -> Option<Target> {
+        self.sets.get(key).map(|set| Target::of(Kind::REPLICA_SET, &set.meta))
+    }
+
+    fn observe(&self, key: &ObjectKey, aids: &Aids<'_>) -> Observation<Observed> {
+        observe::observe(key, aids, &self.sets, &self.pods)
+    }
+
+    fn decide(&self, seen: &Observed, now: Timestamp) -> Plan<Intent> {
+        decide::decide(seen, now)
+    }
+
+    fn conclude(&self, seen: &Observed, intent: &Intent, outcome: &Outcome, now: Timestamp) -> Conclusion {
+        conclude::conclude(seen, *intent, outcome, now)
+    }
+}

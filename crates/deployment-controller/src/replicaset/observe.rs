@@ -1,0 +1,110 @@
+//! What the caches know of one ReplicaSet and its pods (deployment RS-3 up to the claims).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use workload_core::cache::Store;
+use workload_core::id::{Kind, ObjectKey};
+use workload_core::owner::{Claim, Claimant};
+use workload_core::plan;
+use workload_core::pod::PodView;
+use workload_core::selector::Selector;
+use workload_core::workload::{Aids, Children, Observation};
+
+use super::spec::ReplicaSet;
+
+/// One ReplicaSet at the start of a turn.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The ReplicaSet.
+    pub set: Arc<ReplicaSet>,
+    /// Its active pods, those included that `claims` is about to adopt (RS-4, RS-11).
+    pub active: Vec<Arc<PodView>>,
+    /// How many of its pods are on their way out (RS-5).
+    pub terminating: usize,
+    /// Adoptions and releases that have to be written.
+    pub claims: Vec<plan::Claim>,
+    /// Whether earlier creates and deletes of ours are all in the cache.
+    pub children: Children,
+    /// How crowded nodes are, for the choice of victims; empty where nothing is to choose.
+    pub crowd: Crowd,
+}
+
+/// Active pods of a ReplicaSet and its siblings, by node; pods without a node count as if they shared one (C-50).
+pub type Crowd = HashMap<Option<Arc<str>>, usize>;
+
+impl Observed {
+    /// How many active pods there are beyond those wanted; negative if some are missing (RS-10).
+    pub fn surplus(&self) -> i64 {
+        i64::try_from(self.active.len()).unwrap_or(i64::MAX) - i64::from(self.set.replicas)
+    }
+}
+
+/// Reads the caches.
+pub(super) fn observe(
+    key: &ObjectKey,
+    aids: &Aids<'_>,
+    sets: &Store<ReplicaSet>,
+    pods: &Store<PodView>,
+) -> Observation<Observed> {
+    let Some(set) = sets.get(key) else {
+        return Observation::Absent;
+    };
+    let Ok(selector) = &set.selector else {
+        return Observation::Ignored("the selector cannot be parsed");
+    };
+    let owner = Claimant {
+        kind: Kind::REPLICA_SET,
+        meta: &set.meta,
+        selector,
+    };
+    let mut candidates = pods.controlled_by(&set.meta.uid);
+    candidates.extend(pods.orphans_in(&key.namespace));
+    let is_leaving = |pod: &&Arc<PodView>| pod.is_terminating() && owner.claim(&pod.meta) == Claim::Keep;
+    let terminating = candidates.iter().filter(is_leaving).count();
+    candidates.retain(|pod| pod.is_active());
+    let mut claimed = owner.claim_all(candidates);
+    claimed.writes.sort_by(|a, b| a.child.key.cmp(&b.child.key));
+    let mut seen = Observed {
+        active: claimed.owned().cloned().collect(),
+        terminating,
+        claims: claimed.writes,
+        children: aids.children,
+        crowd: Crowd::new(),
+        set: Arc::clone(&set),
+    };
+    if must_choose(&seen) {
+        seen.crowd = crowd(&set, sets, pods);
+    }
+    Observation::Ready(seen)
+}
+
+/// True if some, not all, of the active pods may have to go.
+fn must_choose(seen: &Observed) -> bool {
+    seen.children == Children::Settled && seen.set.replicas > 0 && seen.surplus() > 0
+}
+
+/// Counts the active pods that any ReplicaSet of the same controller selects, whoever owns them. A ReplicaSet without a
+/// controller has no siblings and counts nothing, not even its own pods (C-50).
+fn crowd(set: &ReplicaSet, sets: &Store<ReplicaSet>, pods: &Store<PodView>) -> Crowd {
+    let siblings = set
+        .meta
+        .controller_uid()
+        .map(|owner| sets.controlled_by(owner))
+        .unwrap_or_default();
+    let selectors: Vec<&Selector> = siblings
+        .iter()
+        .filter_map(|sibling| sibling.selector.as_ref().ok())
+        .collect();
+    let mut crowd = Crowd::new();
+    if selectors.is_empty() {
+        return crowd;
+    }
+    let selected = |pod: &PodView| selectors.iter().any(|selector| selector.matches(&pod.meta.labels));
+    for pod in pods.in_namespace(&set.meta.key.namespace) {
+        if pod.is_active() && selected(&pod) {
+            *crowd.entry(pod.node.clone()).or_default() += 1;
+        }
+    }
+    crowd
+}

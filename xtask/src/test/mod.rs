@@ -1,7 +1,15 @@
 //! `cargo xtask test`: everything that has to hold, from cheap to dear.
 //!
-//! Stages find their tests themselves: a crate takes part in the last stage as soon as it has a test target whose name
-//! begins with `server`.
+//! Stages find their tests themselves: a crate takes part in stage `server` as soon as it has an integration test whose
+//! name begins with `server`, in stage `unit` with any other. What the tests of the last stages may rely on:
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `WORKLOAD_TEST_OURS` | kubeconfig of a server on which nobody runs the controllers that ours replace |
+//! | `WORKLOAD_TEST_KCM` | kubeconfig of a server on which kube-controller-manager runs all of its own |
+//! | `WORKLOAD_CONTROLLER_BIN_DIR` | directory of our controllers' binaries |
+//! | `KUBECTL`, `HELM` | paths of the programs |
+//! | `KUBECONFIG` | only in stage `e2e`: a cluster with three simulated nodes |
 
 mod run;
 mod servers;
@@ -33,7 +41,7 @@ struct Stage {
     run: fn(&mut Run<'_>) -> Result<()>,
 }
 
-const STAGES: [Stage; 7] = [
+const STAGES: [Stage; 8] = [
     Stage {
         name: "fmt",
         run: |run| run.cargo(&["fmt", "--all", "--check"]),
@@ -71,6 +79,10 @@ const STAGES: [Stage; 7] = [
     Stage {
         name: "server",
         run: |run| run.server(),
+    },
+    Stage {
+        name: "e2e",
+        run: |run| run.e2e(),
     },
 ];
 

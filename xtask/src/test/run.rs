@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::servers::Servers;
+use super::servers::{self, Servers};
 use super::summary::Tally;
 use crate::places::{self, Places};
 use crate::tools::{Tool, Tools};
-use crate::workspace::{Package, Workspace};
+use crate::workspace::Workspace;
 
 /// One stage under way.
 pub(super) struct Run<'a> {
@@ -37,52 +37,65 @@ impl<'a> Run<'a> {
     /// Tests that need nothing but this repository.
     pub(super) fn unit(&mut self) -> Result<()> {
         let workspace = Workspace::load()?;
-        let mut args = words(&[
-            "test",
-            "--locked",
-            "--no-fail-fast",
-            "--workspace",
-            "--exclude=e2e",
-            "--lib",
-            "--bins",
-        ]);
-        args.extend(
-            tests(&workspace, |name| kind_of(name) == Kind::Alone)
-                .into_iter()
-                .map(|name| format!("--test={name}")),
-        );
+        let mut args = words(&["test", "--locked", "--no-fail-fast", "--workspace", "--lib", "--bins"]);
+        args.extend(tests(&workspace, Kind::Alone));
         self.cargo(&args)
     }
 
     /// Tests of the Helm charts.
     pub(super) fn charts(&mut self) -> Result<()> {
-        if tests(&Workspace::load()?, |name| kind_of(name) == Kind::Charts).is_empty() {
+        let tests = tests(&Workspace::load()?, Kind::Charts);
+        if tests.is_empty() {
             println!("there are no charts");
             return Ok(());
         }
         let tools = Tools::resolve(self.places, &[Tool::Helm])?;
         self.environment.push(("HELM", tools.path(Tool::Helm)?.to_owned()));
-        self.cargo(&["test", "--locked", "--package=xtask", "--test=charts"])
+        let mut args = words(&["test", "--locked", "--package=xtask"]);
+        args.extend(tests);
+        self.cargo(&args)
     }
 
     /// Tests against real API servers.
     pub(super) fn server(&mut self) -> Result<()> {
         let workspace = Workspace::load()?;
-        let names = tests(&workspace, |name| kind_of(name) == Kind::Server);
-        if names.is_empty() {
+        let tests = tests(&workspace, Kind::Server);
+        if tests.is_empty() {
             println!("there are no tests against a server");
             return Ok(());
         }
-        self.controllers(&workspace)?;
-        let tools = Tools::resolve(self.places, &[Tool::Kubectl, Tool::Helm])?;
+        self.prepare(&workspace)?;
         let servers = Servers::start(self.places)?;
         self.environment.extend(servers.environment());
+        let mut args = words(&["test", "--locked", "--no-fail-fast", "--workspace"]);
+        args.extend(tests);
+        self.cargo(&args)
+    }
+
+    /// Scenarios on a whole cluster.
+    pub(super) fn e2e(&mut self) -> Result<()> {
+        let workspace = Workspace::load()?;
+        let tests = tests(&workspace, Kind::Scenario);
+        if tests.is_empty() {
+            println!("there are no scenarios");
+            return Ok(());
+        }
+        self.prepare(&workspace)?;
+        let cluster = servers::with_nodes(self.places)?;
+        self.environment.push(("KUBECONFIG", cluster.kubeconfig().to_owned()));
+        let mut args = words(&["test", "--locked", "--no-fail-fast", "--package=e2e"]);
+        args.extend(tests);
+        self.cargo(&args)
+    }
+
+    /// What tests with a server need besides the server.
+    fn prepare(&mut self, workspace: &Workspace) -> Result<()> {
+        self.controllers(workspace)?;
+        let tools = Tools::resolve(self.places, &[Tool::Kubectl, Tool::Helm])?;
         self.environment
             .push(("KUBECTL", tools.path(Tool::Kubectl)?.to_owned()));
         self.environment.push(("HELM", tools.path(Tool::Helm)?.to_owned()));
-        let mut args = words(&["test", "--locked", "--no-fail-fast", "--workspace"]);
-        args.extend(names.into_iter().map(|name| format!("--test={name}")));
-        self.cargo(&args)
+        Ok(())
     }
 
     /// Build the controllers once; the tests run these files.
@@ -123,28 +136,31 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What a test target needs, told by its name.
-#[derive(Debug, PartialEq)]
+/// What an integration test needs.
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Alone,
     Charts,
     Server,
+    Scenario,
 }
 
-fn kind_of(test: &str) -> Kind {
-    match test {
-        "charts" => Kind::Charts,
-        _ if test.starts_with("server") || test.starts_with("e2e") => Kind::Server,
+fn kind_of(package: &str, test: &str) -> Kind {
+    match (package, test) {
+        ("e2e", _) => Kind::Scenario,
+        ("xtask", "charts") => Kind::Charts,
+        (_, test) if test.starts_with("server") => Kind::Server,
         _ => Kind::Alone,
     }
 }
 
-/// Names of the workspace's test targets that are `wanted`, each once.
-fn tests(workspace: &Workspace, wanted: impl Fn(&str) -> bool) -> BTreeSet<&str> {
+/// Cargo's flags for the integration tests of one kind, each once.
+fn tests(workspace: &Workspace, kind: Kind) -> BTreeSet<String> {
     workspace
         .members()
-        .flat_map(Package::tests)
-        .filter(|name| wanted(name))
+        .flat_map(|package| package.tests().map(|test| (package.name.as_str(), test)))
+        .filter(|(package, test)| kind_of(package, test) == kind)
+        .map(|(_, test)| format!("--test={test}"))
         .collect()
 }
 
@@ -157,11 +173,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_target_tells_by_its_name_what_it_needs() {
-        assert_eq!(kind_of("policies"), Kind::Alone);
-        assert_eq!(kind_of("charts"), Kind::Charts);
-        assert_eq!(kind_of("server"), Kind::Server);
-        assert_eq!(kind_of("server_parity"), Kind::Server);
-        assert_eq!(kind_of("e2e"), Kind::Server);
+    fn a_test_tells_by_its_name_and_package_what_it_needs() {
+        assert_eq!(kind_of("job-controller", "policies"), Kind::Alone);
+        assert_eq!(kind_of("job-controller", "server"), Kind::Server);
+        assert_eq!(kind_of("job-controller", "charts"), Kind::Alone);
+        assert_eq!(kind_of("xtask", "charts"), Kind::Charts);
+        assert_eq!(kind_of("e2e", "rollout"), Kind::Scenario);
     }
 }

@@ -31,6 +31,17 @@ impl Servers {
     }
 }
 
+/// A cluster with nodes, on which nobody runs the controllers that ours replace.
+pub(super) fn with_nodes(places: &Places) -> Result<Cluster> {
+    Cluster::start(
+        places,
+        &ClusterSpec {
+            nodes: 3,
+            ..spec("e2e", &OURS)
+        },
+    )
+}
+
 /// A cluster whose name no other run of the tests uses.
 fn spec(name: &str, kcm_without: &[&str]) -> ClusterSpec {
     ClusterSpec {

@@ -23,7 +23,7 @@ pub(super) fn check(repository: &Repository, report: &mut Report) {
             .push(format!("rules: there is no specification in {SPECS}"));
         return;
     }
-    let mut proved: BTreeSet<(&str, &str)> = BTreeSet::new();
+    let mut proved = BTreeSet::new();
     for file in repository.rust() {
         for citation in citations(&file.text) {
             resolve(&specs, &file.path, citation, &mut proved, report);
@@ -38,16 +38,22 @@ pub(super) fn check(repository: &Repository, report: &mut Report) {
         resolve(&specs, PARITY, citation, &mut exempt, report);
     }
     for (spec, rules) in &specs {
-        let of_spec = |set: &BTreeSet<(&str, &str)>| rules.iter().filter(|rule| set.contains(&(spec, rule))).count();
-        let open: Vec<&str> = rules
-            .iter()
-            .copied()
-            .filter(|rule| !proved.contains(&(spec, rule)) && !exempt.contains(&(spec, rule)))
-            .collect();
+        let count = |set: &BTreeSet<(&str, &str)>| rules.iter().filter(|rule| set.contains(&(spec, rule))).count();
+        let mut open: Vec<&str> = rules.iter().copied().collect();
+        open.retain(|rule| !proved.contains(&(*spec, *rule)) && !exempt.contains(&(*spec, *rule)));
+        open.sort_by_key(|rule| place(rule));
         report
             .notes
-            .push(line(spec, rules.len(), of_spec(&proved), of_spec(&exempt), &open));
+            .push(line(spec, rules.len(), count(&proved), count(&exempt), &open));
     }
+}
+
+/// Where an id stands in a list: by its letters, then by its number.
+fn place(id: &str) -> (&str, u32, &str) {
+    let number = id.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let letters = id.strip_suffix(number).unwrap_or(id);
+    let digits = number.trim_end_matches(|c: char| !c.is_ascii_digit());
+    (letters, digits.parse().unwrap_or(0), number)
 }
 
 fn line(spec: &str, defined: usize, proved: usize, exempt: usize, open: &[&str]) -> String {

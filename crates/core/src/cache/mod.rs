@@ -6,12 +6,14 @@
 
 mod index;
 mod store;
+mod watch;
 
 use std::sync::Arc;
 
 use crate::id::ResourceVersion;
 
-pub use store::{Source, Store};
+pub use store::{Identity, Source, Store};
+pub use watch::{Cache, CacheAids, CacheMetrics, Feed, Scope, Subscriber};
 
 /// What a watch event did to a cache.
 #[derive(Debug)]

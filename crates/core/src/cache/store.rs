@@ -29,6 +29,17 @@ pub enum Source {
     Watch,
 }
 
+/// Which object, and in which version: all that is needed of an object that is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Its key.
+    pub key: ObjectKey,
+    /// Its uid.
+    pub uid: Uid,
+    /// The version of the event.
+    pub version: ResourceVersion,
+}
+
 #[derive(Debug)]
 struct Shelves<T> {
     objects: Shelf<T>,
@@ -78,15 +89,25 @@ impl<T: Object> Store<T> {
     /// Takes in an object and says what that changed: nothing for a version already stored; `Removed`, then `Applied` for
     /// another uid under the same key.
     pub fn apply(&self, object: T, source: Source) -> Vec<Delta<T>> {
-        self.shelves.write().apply(Arc::new(object), source)
+        let mut shelves = self.shelves.write();
+        shelves.reach(&object.meta().version, source);
+        shelves.apply(Arc::new(object), source)
     }
 
-    /// Takes out the object under `key` if it still is the one with this uid. A replaced object was already reported as
-    /// `Removed` when its successor came.
-    pub fn remove(&self, key: &ObjectKey, uid: &Uid) -> Option<Delta<T>> {
+    /// Takes out the object under this key, if it still is the one with this uid. An object that was replaced was already
+    /// reported as `Removed` when its successor came.
+    pub fn remove(&self, gone: &Identity, source: Source) -> Option<Delta<T>> {
         let mut shelves = self.shelves.write();
-        shelves.objects.get(key).filter(|stored| stored.meta().uid == *uid)?;
-        shelves.remove(key)
+        shelves.reach(&gone.version, source);
+        shelves.remove_if(&gone.key, |stored| *stored == gone.uid)
+    }
+
+    /// Takes note of an object that could not be decoded. An earlier copy of it stays as last known; a copy of another
+    /// object under the same key is gone for certain and taken out.
+    pub fn keep(&self, unreadable: &Identity, source: Source) -> Option<Delta<T>> {
+        let mut shelves = self.shelves.write();
+        shelves.reach(&unreadable.version, source);
+        shelves.remove_if(&unreadable.key, |stored| *stored != unreadable.uid)
     }
 
     /// Ends a list: takes out every object whose key is not among those `present` on the server, and sets the newest
@@ -105,24 +126,9 @@ impl<T: Object> Store<T> {
         missing.iter().filter_map(|key| shelves.remove(key)).collect()
     }
 
-    /// Makes the store equal to a whole list, and says what that changed; no deletion is swallowed.
-    pub fn replace_all(&self, list: Vec<T>, version: ResourceVersion) -> Vec<Delta<T>> {
-        let present = list.iter().map(|object| object.meta().key.clone()).collect();
-        let mut deltas: Vec<Delta<T>> = list
-            .into_iter()
-            .flat_map(|object| self.apply(object, Source::List))
-            .collect();
-        deltas.extend(self.finish_list(&present, version));
-        deltas
-    }
-
     /// Records that everything up to `version` has been processed. An older version changes nothing.
     pub fn advance(&self, version: &ResourceVersion) {
-        let mut shelves = self.shelves.write();
-        let older = shelves.seen.as_ref().and_then(|seen| version.compare(seen)) == Some(Ordering::Less);
-        if !older {
-            shelves.seen = Some(version.clone());
-        }
+        self.shelves.write().reach(version, Source::Watch);
     }
 }
 
@@ -145,6 +151,19 @@ impl<T: Object> Shelves<T> {
         } else {
             vec![Delta::Removed { last: old }, Delta::Applied { old: None, new }]
         }
+    }
+
+    /// A watch's events come in order; those of a list do not, so a list counts only when it is complete.
+    fn reach(&mut self, version: &ResourceVersion, source: Source) {
+        let older = self.seen.as_ref().and_then(|seen| version.compare(seen)) == Some(Ordering::Less);
+        if source == Source::Watch && !older {
+            self.seen = Some(version.clone());
+        }
+    }
+
+    fn remove_if(&mut self, key: &ObjectKey, applies: impl FnOnce(&Uid) -> bool) -> Option<Delta<T>> {
+        self.objects.get(key).filter(|stored| applies(&stored.meta().uid))?;
+        self.remove(key)
     }
 
     fn remove(&mut self, key: &ObjectKey) -> Option<Delta<T>> {

@@ -1,0 +1,297 @@
+//! The task that keeps a store current. All choices are made by the machine in `step`; this only carries them out.
+
+mod backoff;
+mod feed;
+mod frame;
+mod lines;
+mod metrics;
+mod step;
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use self::frame::{Ending, Frame, Page};
+use self::step::{Ask, Change, History, Machine, Method};
+use super::{Delta, Store};
+use crate::id::{Kind, ObjectKey};
+use crate::labels::Interner;
+use crate::meta::Object;
+use crate::time::SharedClock;
+
+pub use feed::{Feed, Scope};
+pub use metrics::CacheMetrics;
+
+/// A watch is closed by the server after this long, plus up to [`LIFETIME_SPREAD_SECONDS`].
+const LIFETIME: Duration = Duration::from_mins(4);
+/// Spreads the ends of watches that began together.
+const LIFETIME_SPREAD_SECONDS: f64 = 90.0;
+/// A connection on which nothing came for the lifetime of the watch and this long is dead.
+const MARGIN: Duration = Duration::from_secs(15);
+/// A cache that has been cut off from the server for longer is stale.
+const STALE_AFTER: Duration = Duration::from_mins(1);
+
+/// Is called for every change, after the store shows it.
+pub type Subscriber<T> = Box<dyn Fn(&Delta<T>) + Send + Sync>;
+
+/// A store and what keeps it current.
+pub struct Cache<T: Object> {
+    feed: Feed,
+    store: Arc<Store<T>>,
+    subscribers: Vec<Subscriber<T>>,
+    history_watchers: Vec<Box<dyn Fn() + Send + Sync>>,
+    synced: watch::Sender<bool>,
+    contact: Mutex<Contact>,
+    aids: CacheAids,
+}
+
+/// What the caches of a process share.
+#[derive(Clone, Debug)]
+pub struct CacheAids {
+    /// Where they read the time.
+    pub clock: SharedClock,
+    /// What makes equal strings of different objects one.
+    pub interner: Arc<Interner>,
+    /// What they count.
+    pub metrics: CacheMetrics,
+}
+
+/// Whether the server is heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Contact {
+    /// A watch is open or a list is coming in.
+    Open,
+    /// Not since then.
+    LostAt(Instant),
+}
+
+impl<T: Object> Cache<T> {
+    /// An empty cache. It fills once it [runs](Self::run).
+    pub fn new(feed: Feed, aids: CacheAids) -> Self {
+        Self {
+            feed,
+            store: Arc::default(),
+            subscribers: Vec::new(),
+            history_watchers: Vec::new(),
+            synced: watch::Sender::new(false),
+            contact: Mutex::new(Contact::LostAt(aids.clock.instant())),
+            aids,
+        }
+    }
+
+    /// The store that this cache fills.
+    pub fn store(&self) -> Arc<Store<T>> {
+        Arc::clone(&self.store)
+    }
+
+    /// Calls `subscriber` for every change from now on, in the order of events, after the store shows it. It must not block.
+    pub fn subscribe(&mut self, subscriber: Subscriber<T>) {
+        self.subscribers.push(subscriber);
+    }
+
+    /// Calls `watcher` when the server turns out to have another history than before: its version is lower than one already
+    /// seen, as after a restore from a backup. Whatever was remembered by version is void then. The store already shows the
+    /// new state.
+    pub fn on_other_history(&mut self, watcher: Box<dyn Fn() + Send + Sync>) {
+        self.history_watchers.push(watcher);
+    }
+
+    /// The kind that is cached.
+    pub fn kind(&self) -> Kind {
+        T::KIND
+    }
+
+    /// True once a whole list is in the store.
+    pub fn is_synced(&self) -> bool {
+        *self.synced.borrow()
+    }
+
+    /// Waits until a whole list is in the store.
+    pub async fn synced(&self) {
+        let mut synced = self.synced.subscribe();
+        // The sender lives in `self`, so the wait cannot fail.
+        let _ = synced.wait_for(|done| *done).await;
+    }
+
+    /// True if the server has not been heard for a minute. A quiet watch is heard as long as it is open.
+    pub fn is_stale(&self, now: Instant) -> bool {
+        match *self.contact.lock() {
+            Contact::Open => false,
+            Contact::LostAt(at) => now.saturating_duration_since(at) > STALE_AFTER,
+        }
+    }
+
+    /// Keeps the store current until the future is dropped, which is safe at any time.
+    pub async fn run(self: Arc<Self>) -> Infallible {
+        let mut follower = Follower {
+            cache: &self,
+            machine: Machine::default(),
+            warned: HashSet::new(),
+        };
+        loop {
+            let started = self.aids.clock.instant();
+            if let Err(ending) = follower.attempt().await {
+                let now = self.aids.clock.instant();
+                self.lost(now);
+                let wait = follower
+                    .machine
+                    .ended(&ending, now.saturating_duration_since(started), rand::random());
+                self.report(&ending, wait);
+                tokio::time::sleep(wait).await;
+            }
+        }
+    }
+
+    fn publish(&self, deltas: impl IntoIterator<Item = Delta<T>>) {
+        for delta in deltas {
+            for subscriber in &self.subscribers {
+                subscriber(&delta);
+            }
+        }
+        self.aids.metrics.holds(T::KIND, self.store.len());
+    }
+
+    fn listed(&self, method: Method, history: History) {
+        let (kind, objects) = (T::KIND.kind, self.store.len());
+        self.aids.metrics.listed(T::KIND, method.as_str());
+        if history == History::Another {
+            tracing::warn!(
+                kind,
+                "the server's version is lower than before, as after a restore from a backup"
+            );
+            for watcher in &self.history_watchers {
+                watcher();
+            }
+        }
+        if !self.synced.send_replace(true) {
+            tracing::info!(kind, objects, method = method.as_str(), "synced");
+        }
+    }
+
+    fn heard(&self) {
+        *self.contact.lock() = Contact::Open;
+        self.aids.metrics.connected(T::KIND, 1);
+    }
+
+    fn lost(&self, now: Instant) {
+        let mut contact = self.contact.lock();
+        if *contact == Contact::Open {
+            *contact = Contact::LostAt(now);
+        }
+        self.aids.metrics.connected(T::KIND, 0);
+    }
+
+    fn report(&self, ending: &Ending, wait: Duration) {
+        let kind = T::KIND.kind;
+        let retry_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        match ending {
+            Ending::Closed => tracing::debug!(kind, "the server closed a watch"),
+            Ending::Refused(error) if error.code == 403 => {
+                tracing::error!(kind, %error, retry_ms, "not allowed to list and watch, check the RBAC rules");
+            }
+            Ending::Refused(_) | Ending::Cut(_) if ending.forgets_version() => {
+                tracing::info!(kind, error = %ending, "the server cannot go on from the last version, listing anew");
+            }
+            Ending::Refused(_) | Ending::Cut(_) | Ending::Broken(_) => {
+                tracing::warn!(kind, error = %ending, retry_ms, "a list or watch failed");
+            }
+        }
+        if !matches!(ending, Ending::Closed) {
+            self.aids.metrics.failed(T::KIND, ending.code());
+        }
+    }
+}
+
+impl<T: Object> fmt::Debug for Cache<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache")
+            .field("kind", &T::KIND)
+            .field("feed", &self.feed)
+            .field("objects", &self.store.len())
+            .field("synced", &self.is_synced())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A running cache.
+struct Follower<'a, T: Object> {
+    cache: &'a Cache<T>,
+    machine: Machine,
+    /// Objects that could not be decoded when last seen; each is logged once.
+    warned: HashSet<ObjectKey>,
+}
+
+impl<T: Object> Follower<'_, T> {
+    /// One request and all that comes of it.
+    async fn attempt(&mut self) -> Result<(), Ending> {
+        let (cache, interner) = (self.cache, &self.cache.aids.interner);
+        match self.machine.ask() {
+            ask @ Ask::Page(_) => {
+                let body = cache.feed.fetch(T::KIND, &ask).await?;
+                cache.heard();
+                for change in self.machine.page(Page::decode(&body, interner)?) {
+                    self.absorb(change);
+                }
+                Ok(())
+            }
+            Ask::Version => {
+                let body = cache.feed.fetch(T::KIND, &Ask::Version).await?;
+                self.machine.version(&frame::version_of_list(&body)?);
+                Ok(())
+            }
+            ask @ (Ask::Initial | Ask::Resume(_)) => self.stream(&ask).await,
+        }
+    }
+
+    async fn stream(&mut self, ask: &Ask) -> Result<(), Ending> {
+        let cache = self.cache;
+        let lifetime = LIFETIME + Duration::from_secs_f64(rand::random::<f64>() * LIFETIME_SPREAD_SECONDS);
+        let mut stream = cache.feed.open(T::KIND, ask, lifetime).await?;
+        cache.heard();
+        loop {
+            let line = stream.line(lifetime + MARGIN).await?;
+            let frame = Frame::decode(&line, &cache.aids.interner)?;
+            if let Some(change) = self.machine.frame(frame) {
+                self.absorb(change);
+            }
+        }
+    }
+
+    /// Updates the store, then calls the subscribers.
+    fn absorb(&mut self, change: Change<T>) {
+        let (cache, store) = (self.cache, &self.cache.store);
+        match change {
+            Change::Present(object, source) => {
+                self.warned.remove(&object.meta().key);
+                cache.publish(store.apply(object, source));
+            }
+            Change::Absent(gone, source) => {
+                self.warned.remove(&gone.key);
+                cache.publish(store.remove(&gone, source));
+            }
+            Change::Unreadable(identity, source, error) => {
+                cache.aids.metrics.undecodable(T::KIND);
+                if self.warned.insert(identity.key.clone()) {
+                    let (kind, object) = (T::KIND.kind, &identity.key);
+                    tracing::warn!(kind, %object, %error, "an object could not be decoded, its last known state is kept");
+                }
+                cache.publish(store.keep(&identity, source));
+            }
+            Change::Reached(version) => store.advance(&version),
+            Change::Listed {
+                present,
+                version,
+                history,
+            } => {
+                self.warned.retain(|key| present.contains(key));
+                cache.publish(store.finish_list(&present, version));
+                cache.listed(self.machine.method(), history);
+            }
+        }
+    }
+}

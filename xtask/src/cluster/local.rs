@@ -68,14 +68,7 @@ impl Cluster {
     }
 
     fn start_once(tools: &Tools, dir: &Path, spec: &ClusterSpec, attempt: u32) -> Result<Self> {
-        if let Some(left) = State::load(dir)? {
-            left.kill_all()?;
-        }
-        if dir.exists() {
-            fs::remove_dir_all(dir).with_context(|| dir.display().to_string())?;
-        }
-        fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
-        let mut progress = Progress::start(format!("starting cluster {}", spec.name));
+        clear(dir)?;
         let certificates = Certificates::create(dir)?;
         let ports = ports::free(std::process::id().wrapping_add(attempt))?;
         let plan = Plan {
@@ -83,46 +76,48 @@ impl Cluster {
             certificates: &certificates,
             ports,
         };
-        let kubeconfig = certificates.kubeconfig(&ADMIN, &plan.server())?;
-        let kubectl = Kubectl {
-            program: tools.path(Tool::Kubectl)?.to_owned(),
-            kubeconfig: kubeconfig.clone(),
-            home: dir.to_owned(),
-        };
         let state = State {
             name: spec.name.clone(),
-            kubeconfig,
+            kubeconfig: certificates.kubeconfig(&ADMIN, &plan.server())?,
             processes: Vec::new(),
         };
-        let watchdog = Some(Watchdog::start(dir)?);
         let mut cluster = Self {
             dir: dir.to_owned(),
             state,
             children: Vec::new(),
-            watchdog,
+            watchdog: Some(Watchdog::start(dir)?),
         };
+        let mut progress = Progress::start(format!("starting cluster {}", spec.name));
+        cluster.bring_up(tools, &plan, spec, &mut progress)?;
+        progress.finish();
+        Ok(cluster)
+    }
 
-        cluster.launch(tools, plan.etcd())?;
-        cluster.launch(tools, plan.kube_apiserver())?;
-        cluster.wait(&mut progress, "the API server", || {
+    fn bring_up(&mut self, tools: &Tools, plan: &Plan<'_>, spec: &ClusterSpec, progress: &mut Progress) -> Result<()> {
+        let kubectl = Kubectl {
+            program: tools.path(Tool::Kubectl)?.to_owned(),
+            kubeconfig: self.state.kubeconfig.clone(),
+            home: self.dir.clone(),
+        };
+        self.launch(tools, plan.etcd())?;
+        self.launch(tools, plan.kube_apiserver())?;
+        self.wait(progress, "the API server", || {
             kubectl.succeeds(&["get", "--raw=/readyz"])
         })?;
-        cluster.launch(tools, plan.kube_controller_manager(spec)?)?;
+        self.launch(tools, plan.kube_controller_manager(spec)?)?;
         if spec.needs_scheduler() {
-            cluster.launch(tools, plan.kube_scheduler()?)?;
+            self.launch(tools, plan.kube_scheduler()?)?;
         }
         if spec.nodes > 0 {
-            cluster.launch(tools, plan.kwok()?)?;
+            self.launch(tools, plan.kwok()?)?;
             kubectl.create(nodes::manifest(spec.nodes).to_string().as_bytes())?;
         }
         let account = ["get", "serviceaccount", "default", "--namespace=default"];
-        cluster.wait(&mut progress, "kube-controller-manager", || kubectl.succeeds(&account))?;
-        cluster.wait(&mut progress, "ready nodes", || {
-            let wanted = usize::try_from(spec.nodes)?;
+        self.wait(progress, "kube-controller-manager", || kubectl.succeeds(&account))?;
+        let wanted = usize::try_from(spec.nodes)?;
+        self.wait(progress, "ready nodes", || {
             Ok(wanted == 0 || nodes::count_ready(&kubectl.output(&["get", "nodes", nodes::READY_STATES])?) == wanted)
-        })?;
-        progress.finish();
-        Ok(cluster)
+        })
     }
 
     fn launch(&mut self, tools: &Tools, component: Component) -> Result<()> {
@@ -193,6 +188,17 @@ impl Drop for Cluster {
         }
         let _ = fs::remove_dir_all(&self.dir);
     }
+}
+
+/// Make `dir` an empty directory, and end what runs from it.
+fn clear(dir: &Path) -> Result<()> {
+    if let Some(left) = State::load(dir)? {
+        left.kill_all()?;
+    }
+    if dir.exists() {
+        fs::remove_dir_all(dir).with_context(|| dir.display().to_string())?;
+    }
+    fs::create_dir_all(dir).with_context(|| dir.display().to_string())
 }
 
 fn wanted_tools(spec: &ClusterSpec) -> Vec<Tool> {

@@ -111,7 +111,14 @@ enum Found {
 }
 
 fn find(places: &Places, tool: Tool) -> Result<Found> {
+    let pinned = tool.module().pinned()?;
     if let Some(path) = places.named(tool.name())? {
+        if let Some(version) = version_of(tool, &path).filter(|version| !tool.module().accepts(*version, pinned)) {
+            eprintln!(
+                "warning: {} is {version}; {pinned} is what we test with",
+                path.display()
+            );
+        }
         return Ok(Found::Ready {
             from: "named by you",
             path,
@@ -119,7 +126,7 @@ fn find(places: &Places, tool: Tool) -> Result<Found> {
     }
     if let Some(path) = places.in_path(tool.name())
         && let Some(version) = version_of(tool, &path)
-        && tool.module().accepts(version, tool.module().pinned()?)
+        && tool.module().accepts(version, pinned)
     {
         return Ok(Found::Ready { from: "PATH", path });
     }

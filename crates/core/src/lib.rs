@@ -1,12 +1,13 @@
 //! What every workload controller shares; this crate knows no single workload.
 //!
-//! Three layers. An upper layer may use a lower one, never the reverse (`cargo xtask tidy` checks it):
+//! Layers, from below. A file uses its own layer and lower ones, never a higher one (`cargo xtask tidy` checks it):
 //!
-//! - **machine** – [`cache`], [`queue`], [`act`], [`events`], [`lease`], [`client`], [`run`], [`metrics`]: each a pure step
-//!   function with a thin task around it.
-//! - **loop** – [`workload`] (the trait that a controller implements) and [`reconcile`] (the one place where the order of
-//!   the phases is written).
-//! - **pure** – everything else: values and decisions without I/O, clocks or tasks.
+//! 1. **pure** – values and decisions without I/O, clocks or tasks: everything not named below.
+//! 2. **[`workload`]** – the trait that a controller implements.
+//! 3. **machine** – [`cache`], [`queue`], [`act`], [`events`], [`lease`], [`client`], [`metrics`]: each a pure step function
+//!    with a thin task around it.
+//! 4. **[`reconcile`]** – the loop: the one place where the order of the phases is written.
+//! 5. **[`run`]** – the process around the loops.
 
 // pure
 pub mod condition;
@@ -26,8 +27,7 @@ pub mod selector;
 pub mod template;
 pub mod time;
 
-// loop
-pub mod reconcile;
+// the trait
 pub mod workload;
 
 // machine
@@ -38,4 +38,7 @@ pub mod events;
 pub mod lease;
 pub mod metrics;
 pub mod queue;
+
+// the loop and the process around it
+pub mod reconcile;
 pub mod run;

@@ -179,6 +179,14 @@ impl FailureClass {
         }
     }
 
+    /// True for what happens in a healthy cluster: somebody else was faster, or the end of something is near.
+    pub fn is_expected(self) -> bool {
+        matches!(
+            self,
+            Self::Conflict | Self::Missing | Self::Replaced | Self::NamespaceEnding | Self::Fenced
+        )
+    }
+
     /// Label of metrics and logs.
     pub fn as_str(self) -> &'static str {
         match self {

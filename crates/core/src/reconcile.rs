@@ -1,1 +1,194 @@
 //! The loop: the one place where the order of the phases is written.
+//!
+//! gate (fence, freshness, expectations) → observe → decide → act → conclude → final status write → wake.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use crate::act::ledger::Caches;
+use crate::act::metrics::GateMetrics;
+use crate::act::{Executor, Ledger};
+use crate::expectations::Settlement;
+use crate::freshness::Freshly;
+use crate::id::ObjectKey;
+use crate::outcome::{Failure, Outcome, Retry, Verb};
+use crate::plan::{Plan, Stage, Target, Wake};
+use crate::queue::{self, Verdict};
+use crate::time::SharedClock;
+use crate::workload::{Aids, Children, LiveReads, Observation, Workload};
+
+/// How often one turn may ask for live reads and decide anew.
+const ROUNDS: usize = 4;
+
+/// Runs turns of one workload.
+#[derive(Debug)]
+pub struct Reconciler<W> {
+    workload: Arc<W>,
+    executor: Executor,
+    ledger: Arc<Ledger>,
+    caches: Caches,
+    clock: SharedClock,
+    metrics: GateMetrics,
+}
+
+/// Parts of a [`Reconciler`].
+#[derive(Debug)]
+pub struct ReconcilerParts<W> {
+    /// The controller.
+    pub workload: Arc<W>,
+    /// What carries out its plans; settles into the same `ledger`.
+    pub executor: Executor,
+    /// What it has written.
+    pub ledger: Arc<Ledger>,
+    /// The caches that show what it has written.
+    pub caches: Caches,
+    /// Time.
+    pub clock: SharedClock,
+    /// Counters of the gate.
+    pub metrics: GateMetrics,
+}
+
+impl<W: Workload> Reconciler<W> {
+    /// A loop of these parts.
+    pub fn new(parts: ReconcilerParts<W>) -> Self {
+        Self {
+            workload: parts.workload,
+            executor: parts.executor,
+            ledger: parts.ledger,
+            caches: parts.caches,
+            clock: parts.clock,
+            metrics: parts.metrics,
+        }
+    }
+
+    async fn run(&self, key: ObjectKey) -> Verdict {
+        let Some(root) = self.workload.root(&key) else {
+            self.ledger.forget(&key);
+            return Verdict::Done(Wake::OnChange);
+        };
+        if !self.caches_are_fresh(&root) {
+            return Verdict::Held;
+        }
+        let children = self.children(&root);
+        let mut live = LiveReads::default();
+        for _ in 0..ROUNDS {
+            let now = self.clock.now();
+            let seen = match self.workload.observe(
+                &key,
+                &Aids {
+                    children,
+                    live: &live,
+                    now,
+                },
+            ) {
+                Observation::Absent => continue,
+                Observation::Ignored(why) => {
+                    tracing::debug!(queue = W::QUEUE, %key, why, "object left alone");
+                    return Verdict::Done(Wake::OnChange);
+                }
+                Observation::Ready(seen) => seen,
+            };
+            if self.workload.root(&key).is_none_or(|now| now.uid != root.uid) {
+                // Deleted or replaced while it was observed; its own event wakes the key.
+                return Verdict::Done(Wake::OnChange);
+            }
+            let plan = self.workload.decide(&seen, now);
+            if let Some(Stage::Read(addresses)) = plan.stages.first() {
+                match self.executor.read(addresses, &mut live).await {
+                    Ok(()) => continue,
+                    Err(failure) => return failed::<W>(&root, &failure),
+                }
+            }
+            return self.carry_out(root, &seen, plan).await;
+        }
+        tracing::warn!(queue = W::QUEUE, %key, rounds = ROUNDS, "no decision within the allowed live reads");
+        Verdict::Retry(Retry::Backoff)
+    }
+
+    async fn carry_out(&self, root: Target, seen: &W::Observed, plan: Plan<W::Intent>) -> Verdict {
+        let Plan {
+            stages,
+            intent,
+            notes,
+            wake,
+        } = plan;
+        let mut turn = self.executor.turn(root.clone());
+        turn.run(stages).await;
+        for note in notes {
+            turn.say(note);
+        }
+        if claims_failed(turn.outcome()) {
+            return verdict::<W>(&root, turn.outcome(), wake);
+        }
+        let conclusion = self.workload.conclude(seen, &intent, turn.outcome(), self.clock.now());
+        for note in conclusion.notes {
+            turn.say(note);
+        }
+        if let Some(status) = conclusion.status {
+            turn.status(status).await;
+        }
+        verdict::<W>(&root, turn.outcome(), wake.sooner(conclusion.wake))
+    }
+
+    fn caches_are_fresh(&self, root: &Target) -> bool {
+        match self
+            .ledger
+            .freshness(&root.key, &root.uid, &self.caches, self.clock.instant())
+        {
+            Freshly::Fresh => true,
+            Freshly::Stale { kind, .. } => {
+                self.metrics.count_stale(kind);
+                false
+            }
+            Freshly::HeldTooLong { kind, .. } => {
+                self.metrics.count_given_up("freshness");
+                tracing::warn!(queue = W::QUEUE, key = %root.key, %kind, "a cache has not shown our own write for too long; going on");
+                true
+            }
+        }
+    }
+
+    fn children(&self, root: &Target) -> Children {
+        match self.ledger.expectations(&root.key, self.clock.instant()) {
+            Settlement::Settled => Children::Settled,
+            Settlement::Unsettled { .. } => Children::Unsettled,
+            Settlement::Expired { .. } => {
+                self.metrics.count_given_up("expectations");
+                tracing::warn!(queue = W::QUEUE, key = %root.key, "creates or deletes were not seen for too long; going on");
+                Children::Settled
+            }
+        }
+    }
+}
+
+impl<W: Workload> queue::Turn for Reconciler<W> {
+    fn turn(&self, key: ObjectKey) -> BoxFuture<'_, Verdict> {
+        Box::pin(self.run(key))
+    }
+}
+
+fn verdict<W: Workload>(root: &Target, outcome: &Outcome, wake: Wake) -> Verdict {
+    outcome
+        .failure()
+        .map_or(Verdict::Done(wake), |failure| failed::<W>(root, failure))
+}
+
+fn failed<W: Workload>(root: &Target, failure: &Failure) -> Verdict {
+    let (queue, key, class) = (W::QUEUE, &root.key, failure.class.as_str());
+    if failure.class.is_expected() {
+        tracing::debug!(queue, %key, class, error = %failure, "turn not completed");
+    } else {
+        tracing::warn!(queue, %key, class, error = %failure, "turn failed");
+    }
+    Verdict::Retry(failure.class.retry())
+}
+
+/// A failed adoption or release ends the turn before any status write (deployment C-15).
+fn claims_failed(outcome: &Outcome) -> bool {
+    let mut claims = outcome
+        .attempts
+        .iter()
+        .filter(|attempt| matches!(attempt.verb, Verb::Adopt | Verb::Release));
+    claims.any(|attempt| attempt.result.is_err())
+}

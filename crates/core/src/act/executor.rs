@@ -1,0 +1,329 @@
+//! Runs the stages of one plan in order.
+//!
+//! A turn remembers the version that each of its writes returned and uses it in the writes that follow, so that a turn
+//! never conflicts with itself (deployment D-65).
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::join_all;
+use http::Method;
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::act::body;
+use crate::act::classify::Asked;
+use crate::act::ledger::Ledger;
+use crate::act::live::{Call, JSON, Live, MERGE, STRATEGIC, Stored, object_path};
+use crate::act::metrics::ActMetrics;
+use crate::events::Recorder;
+use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
+use crate::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Verb};
+use crate::plan::{Address, Delete, DeleteGuard, Note, Patch, PatchForm, Stage, StatusWrite, Target};
+use crate::time::SharedClock;
+use crate::workload::LiveReads;
+
+/// Carries out the plans of one workload.
+#[derive(Debug)]
+pub struct Executor {
+    pub(super) live: Live,
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) clock: SharedClock,
+    recorder: Recorder,
+    metrics: ActMetrics,
+    unstored: Mutex<HashSet<(Kind, &'static str)>>,
+}
+
+/// Parts of an [`Executor`].
+#[derive(Debug)]
+pub struct ExecutorParts {
+    /// Where requests go.
+    pub live: Live,
+    /// Where they are settled.
+    pub ledger: Arc<Ledger>,
+    /// Where notes go.
+    pub recorder: Recorder,
+    /// Where writes are counted.
+    pub metrics: ActMetrics,
+    /// Time.
+    pub clock: SharedClock,
+}
+
+impl Executor {
+    /// An executor of these parts.
+    pub fn new(parts: ExecutorParts) -> Self {
+        Self {
+            live: parts.live,
+            ledger: parts.ledger,
+            clock: parts.clock,
+            recorder: parts.recorder,
+            metrics: parts.metrics,
+            unstored: Mutex::default(),
+        }
+    }
+
+    /// Starts the writes of one turn for `owner`.
+    pub fn turn(&self, owner: Target) -> Turn<'_> {
+        Turn {
+            executor: self,
+            owner,
+            versions: HashMap::new(),
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// Reads these objects live and adds the answers to `live`.
+    pub async fn read(&self, addresses: &[Address], live: &mut LiveReads) -> Result<(), Failure> {
+        for address in addresses {
+            let answer = self.live.read(address).await?;
+            live.insert(address.clone(), answer);
+        }
+        Ok(())
+    }
+}
+
+/// The writes of one turn.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    pub(super) executor: &'a Executor,
+    pub(super) owner: Target,
+    versions: HashMap<Uid, ResourceVersion>,
+    outcome: Outcome,
+}
+
+/// Whether the next stage may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// All writes so far were confirmed.
+    GoOn,
+    /// One was not.
+    Stop,
+}
+
+impl Then {
+    pub(super) fn and(self, other: Self) -> Self {
+        if self == Self::GoOn { other } else { Self::Stop }
+    }
+}
+
+/// How often a write that may be repeated is sent while its answer stays unknown.
+pub(super) const TRIES: usize = 3;
+
+impl Turn<'_> {
+    /// Runs `stages` up to the first that fails.
+    pub async fn run(&mut self, stages: Vec<Stage>) {
+        for stage in stages {
+            let then = match stage {
+                Stage::Claim(claims) => self.claim(claims).await,
+                Stage::Status(write) => self.status(write).await,
+                Stage::Create(creates) => self.create(creates).await,
+                Stage::Patch(patches) => self.patch_in_order(patches).await,
+                Stage::Delete(deletes) => self.delete_at_once(deletes).await,
+                // The loop answers reads before it runs a plan; one behind a write has no meaning.
+                Stage::Read(_) => Then::Stop,
+            };
+            if then == Then::Stop {
+                return;
+            }
+        }
+    }
+
+    /// What has become of the writes so far.
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    /// Tells people about the owner.
+    pub fn say(&self, note: Note) {
+        self.executor.recorder.say(&self.owner, note);
+    }
+
+    /// Writes a status; its version is the newest that this turn knows.
+    pub async fn status(&mut self, write: StatusWrite) -> Then {
+        let StatusWrite { target, body, may_lack } = write;
+        let kind = target.kind;
+        let Some(body) = body::without_unstored(body, |field| self.executor.is_unstored(kind, field)) else {
+            return Then::GoOn;
+        };
+        let sent: Vec<&'static str> = may_lack
+            .iter()
+            .copied()
+            .filter(|field| has_status(&body, field))
+            .collect();
+        let result = self.send_patch(&target, "/status", PatchForm::Fields, body).await;
+        if let Ok(reply) = &result {
+            self.executor.remember_unstored(kind, &sent, reply);
+        }
+        self.settle(Verb::Status, &target, stored(result))
+    }
+
+    async fn patch_in_order(&mut self, patches: Vec<Patch>) -> Then {
+        for Patch {
+            target,
+            form,
+            body,
+            note,
+        } in patches
+        {
+            let result = self.send_patch(&target, "", form, body).await;
+            if self.settle(Verb::Patch, &target, stored(result)) == Then::Stop {
+                return Then::Stop;
+            }
+            if let Some(note) = note {
+                self.say(note);
+            }
+        }
+        Then::GoOn
+    }
+
+    async fn delete_at_once(&mut self, deletes: Vec<Delete>) -> Then {
+        let sent = deletes.iter().map(|delete| self.send_delete(delete));
+        let results = join_all(sent).await;
+        let mut then = Then::GoOn;
+        for (delete, result) in deletes.into_iter().zip(results) {
+            let stored = matches!(result, Ok(Receipt::Stored { .. }));
+            then = then.and(self.settle(Verb::Delete, &delete.target, result));
+            delete
+                .note
+                .into_iter()
+                .filter(|_| stored)
+                .for_each(|note| self.say(note));
+        }
+        then
+    }
+
+    /// Sends a delete; repeating it is harmless because it names the uid.
+    async fn send_delete(&self, delete: &Delete) -> Result<Receipt, Failure> {
+        let Delete { target, guard, .. } = delete;
+        let ledger = &self.executor.ledger;
+        ledger.deleting(&self.owner.key, &target.uid, self.executor.clock.instant());
+        let version = self.version_of(target);
+        let mut result = Err(Failure::new(FailureClass::Unknown, "not sent"));
+        for _ in 0..TRIES {
+            result = self.executor.live.write(delete_call(target, version, *guard)?).await;
+            if !result
+                .as_ref()
+                .is_err_and(|failure| failure.class == FailureClass::Unknown)
+            {
+                break;
+            }
+        }
+        match result {
+            // Kinds that do not return the deleted object answer with a bare Status.
+            Ok(reply) => stored(Ok(reply)).or_else(|_| {
+                Ok(Receipt::Stored {
+                    uid: target.uid.clone(),
+                    version: target.version.clone(),
+                })
+            }),
+            Err(failure) if matches!(failure.class, FailureClass::Missing | FailureClass::Replaced) => {
+                ledger.not_deleted(&target.uid);
+                Ok(Receipt::Gone)
+            }
+            Err(failure) => {
+                if failure.class != FailureClass::Unknown {
+                    ledger.not_deleted(&target.uid);
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    async fn send_patch(&self, target: &Target, part: &str, form: PatchForm, body: Value) -> Result<Bytes, Failure> {
+        let (content_type, version) = match form {
+            PatchForm::Metadata => (STRATEGIC, None),
+            PatchForm::Fields => (MERGE, Some(self.version_of(target))),
+        };
+        let call = Call {
+            asked: Asked::Existing,
+            method: Method::PATCH,
+            path: self.executor.live.object(target.kind, &target.key, part),
+            content_type,
+            body: body::to_bytes(&body::guarded(body, &target.uid, version))?,
+        };
+        self.executor.live.write(call).await
+    }
+
+    fn version_of<'t>(&'t self, target: &'t Target) -> &'t ResourceVersion {
+        self.versions.get(&target.uid).unwrap_or(&target.version)
+    }
+
+    /// Records one result everywhere it matters.
+    pub(super) fn settle(&mut self, verb: Verb, target: &Target, result: Result<Receipt, Failure>) -> Then {
+        self.settle_named(verb, target.kind, &target.key, result)
+    }
+
+    /// As [`Self::settle`], for an object that has only a name yet.
+    pub(super) fn settle_named(
+        &mut self,
+        verb: Verb,
+        kind: Kind,
+        key: &ObjectKey,
+        result: Result<Receipt, Failure>,
+    ) -> Then {
+        self.executor.metrics.count(kind, verb, &result);
+        if let Ok(Receipt::Stored { uid, version }) = &result {
+            self.versions.insert(uid.clone(), version.clone());
+            if verb != Verb::Delete {
+                self.executor
+                    .ledger
+                    .wrote(&self.owner.key, &self.owner.uid, kind, version);
+            }
+        }
+        let then = if result.is_ok() { Then::GoOn } else { Then::Stop };
+        self.outcome.attempts.push(Attempt {
+            verb,
+            kind,
+            key: key.clone(),
+            result,
+        });
+        then
+    }
+}
+
+impl Executor {
+    fn is_unstored(&self, kind: Kind, field: &str) -> bool {
+        self.unstored
+            .lock()
+            .iter()
+            .any(|(of, known)| *of == kind && *known == field)
+    }
+
+    fn remember_unstored(&self, kind: Kind, sent: &[&'static str], reply: &[u8]) {
+        if sent.is_empty() {
+            return;
+        }
+        let reply: Value = serde_json::from_slice(reply).unwrap_or_default();
+        let lacking = sent.iter().filter(|field| !has_status(&reply, field));
+        self.unstored.lock().extend(lacking.map(|field| (kind, *field)));
+    }
+}
+
+fn has_status(object: &Value, field: &str) -> bool {
+    object
+        .get("status")
+        .and_then(|status| status.get(field))
+        .is_some_and(|value| !value.is_null())
+}
+
+fn delete_call(target: &Target, version: &ResourceVersion, guard: DeleteGuard) -> Result<Call, Failure> {
+    Ok(Call {
+        asked: Asked::Existing,
+        method: Method::DELETE,
+        path: object_path(target.kind, &target.key),
+        content_type: JSON,
+        body: body::to_bytes(&body::delete(&target.uid, version, guard))?,
+    })
+}
+
+/// The receipt in an answer that carries the stored object.
+pub(super) fn stored(reply: Result<Bytes, Failure>) -> Result<Receipt, Failure> {
+    let reply = reply?;
+    let object: Stored = serde_json::from_slice(&reply)
+        .map_err(|error| Failure::new(FailureClass::Unknown, format!("unexpected answer: {error}")))?;
+    Ok(Receipt::Stored {
+        uid: object.metadata.uid(),
+        version: object.metadata.version(),
+    })
+}

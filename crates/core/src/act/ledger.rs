@@ -1,0 +1,119 @@
+//! What this process has written and the caches may not show yet: expectations and freshness of one workload, shared by
+//! the executor (which writes into it), the watches (which settle it) and the loop's gate (which reads it).
+
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use crate::cache::{Delta, Progress};
+use crate::expectations::{Child, Expectations, Settlement};
+use crate::freshness::{Freshly, Freshness};
+use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
+use crate::meta::Object;
+
+/// Expectations and freshness of all objects of one workload.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    expectations: Mutex<Expectations>,
+    freshness: Mutex<Freshness>,
+}
+
+impl Ledger {
+    /// A create of `owner` is about to be sent.
+    pub(super) fn creating(&self, owner: &ObjectKey, kind: Kind, child: &ObjectKey, now: Instant) {
+        self.expectations
+            .lock()
+            .expect(owner, Child::Named(kind, child.clone()), now);
+    }
+
+    /// A create was confirmed or refused; nothing about it is open any more.
+    pub(super) fn create_settled(&self, kind: Kind, child: &ObjectKey) {
+        self.expectations.lock().withdraw(&Child::Named(kind, child.clone()));
+    }
+
+    /// A delete of `owner` is about to be sent.
+    pub(super) fn deleting(&self, owner: &ObjectKey, child: &Uid, now: Instant) {
+        self.expectations
+            .lock()
+            .expect(owner, Child::Leaving(child.clone()), now);
+    }
+
+    /// A delete was refused or found nothing.
+    pub(super) fn not_deleted(&self, child: &Uid) {
+        self.expectations.lock().withdraw(&Child::Leaving(child.clone()));
+    }
+
+    /// A write for `owner` returned this version.
+    pub(super) fn wrote(&self, owner: &ObjectKey, uid: &Uid, kind: Kind, version: &ResourceVersion) {
+        self.freshness.lock().wrote(owner, uid, kind, version);
+    }
+
+    /// A cache shows this change of a child; whatever it settles is no longer awaited. Watches call this before they wake
+    /// the owner.
+    pub fn observe<T: Object>(&self, delta: &Delta<T>) {
+        let mut expectations = self.expectations.lock();
+        match delta {
+            Delta::Applied { new, .. } => {
+                let meta = new.meta();
+                expectations.appeared(T::KIND, &meta.key);
+                if meta.is_terminating() {
+                    expectations.leaving(&meta.uid);
+                }
+            }
+            Delta::Removed { last } => {
+                expectations.appeared(T::KIND, &last.meta().key);
+                expectations.leaving(&last.meta().uid);
+            }
+        }
+    }
+
+    /// A list came back with version `listed` after `before` had been seen. If that is a step back the server was restored,
+    /// and nothing that was written before can be waited for.
+    pub fn went_back(&self, before: Option<&ResourceVersion>, listed: &ResourceVersion) {
+        self.freshness.lock().relisted(before, listed);
+    }
+
+    /// Whether the caches have caught up with what was written for this owner.
+    pub fn freshness(&self, owner: &ObjectKey, uid: &Uid, caches: &Caches, now: Instant) -> Freshly {
+        self.freshness.lock().check(owner, uid, |kind| caches.seen(kind), now)
+    }
+
+    /// Whether creates and deletes of this owner are still on their way.
+    pub fn expectations(&self, owner: &ObjectKey, now: Instant) -> Settlement {
+        self.expectations.lock().check(owner, now)
+    }
+
+    /// The owner is gone.
+    pub fn forget(&self, owner: &ObjectKey) {
+        self.expectations.lock().forget(owner);
+        self.freshness.lock().forget(owner);
+    }
+}
+
+/// How far the caches of a workload have come, by kind.
+#[derive(Clone, Default)]
+pub struct Caches(Vec<(Kind, std::sync::Arc<dyn Progress>)>);
+
+impl Caches {
+    /// Adds the cache of one kind.
+    #[must_use]
+    pub fn with<T: Object>(mut self, cache: std::sync::Arc<crate::cache::Store<T>>) -> Self {
+        self.0.push((T::KIND, cache));
+        self
+    }
+
+    fn seen(&self, kind: Kind) -> Option<ResourceVersion> {
+        self.0
+            .iter()
+            .find(|(of, _)| *of == kind)
+            .and_then(|(_, cache)| cache.seen())
+    }
+}
+
+impl std::fmt::Debug for Caches {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list()
+            .entries(self.0.iter().map(|(kind, _)| kind.kind))
+            .finish()
+    }
+}

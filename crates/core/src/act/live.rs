@@ -1,0 +1,260 @@
+//! One request to the API server: paths, content types, the in-flight limit and the write deadline.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, header};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use serde::Deserialize;
+use tokio::sync::Semaphore;
+
+use crate::act::classify::{self, Asked};
+use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
+use crate::lease::Fence;
+use crate::outcome::{Failure, FailureClass};
+use crate::plan::Address;
+use crate::time::SharedClock;
+use crate::workload::LiveRead;
+
+/// How long a live read may take.
+const READ_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Sends the requests of plans, each behind the fence.
+#[derive(Clone, Debug)]
+pub struct Live {
+    client: kube_client::Client,
+    field_manager: Arc<str>,
+    in_flight: Arc<Semaphore>,
+    fence: Fence,
+    clock: SharedClock,
+}
+
+/// The kube client, with the `Debug` that it lacks.
+mod kube_client {
+    #[derive(Clone)]
+    pub(super) struct Client(pub(super) kube::Client);
+
+    impl std::fmt::Debug for Client {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("kube::Client")
+        }
+    }
+}
+
+/// A write, ready to be sent.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) asked: Asked,
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) content_type: &'static str,
+    pub(super) body: Bytes,
+}
+
+/// The content types of the three write forms, creates and deletes.
+pub(super) const JSON: &str = "application/json";
+pub(super) const MERGE: &str = "application/merge-patch+json";
+pub(super) const STRATEGIC: &str = "application/strategic-merge-patch+json";
+
+/// What is read of a stored object: its identity, its version, its controller and whether it is being deleted.
+#[derive(Debug, Deserialize)]
+pub(super) struct Stored {
+    pub(super) metadata: StoredMeta,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StoredMeta {
+    uid: String,
+    resource_version: String,
+    #[serde(default)]
+    pub(super) deletion_timestamp: Option<String>,
+    #[serde(default)]
+    owner_references: Vec<StoredOwner>,
+}
+
+#[derive(Debug, Deserialize)]
+struct StoredOwner {
+    uid: String,
+    #[serde(default)]
+    controller: bool,
+}
+
+impl StoredMeta {
+    pub(super) fn uid(&self) -> Uid {
+        Uid::new(self.uid.as_str())
+    }
+
+    pub(super) fn version(&self) -> ResourceVersion {
+        ResourceVersion::new(self.resource_version.as_str())
+    }
+
+    pub(super) fn is_controlled_by(&self, owner: &Uid) -> bool {
+        let mut owners = self.owner_references.iter();
+        owners.any(|reference| reference.controller && reference.uid == owner.as_str())
+    }
+}
+
+impl Live {
+    /// Sends through `client` as `field_manager`, at most `max_in_flight` writes at once, only while `fence` allows it.
+    pub fn new(
+        client: kube::Client,
+        field_manager: &str,
+        max_in_flight: usize,
+        fence: Fence,
+        clock: SharedClock,
+    ) -> Self {
+        Self {
+            client: kube_client::Client(client),
+            field_manager: field_manager.into(),
+            in_flight: Arc::new(Semaphore::new(max_in_flight)),
+            fence,
+            clock,
+        }
+    }
+
+    /// Reads an object from the server's storage, past every cache (no resourceVersion: a quorum read).
+    pub async fn read(&self, address: &Address) -> Result<LiveRead, Failure> {
+        let path = object_path(address.kind, &address.key);
+        let request = Request::get(path)
+            .header(header::ACCEPT, JSON)
+            .body(Body::empty())
+            .map_err(|error| malformed(&error))?;
+        match self.exchange(Asked::Existing, request, READ_DEADLINE).await {
+            Ok(body) => Ok(LiveRead::Found(body)),
+            Err(failure) if failure.class == FailureClass::Missing => Ok(LiveRead::Missing),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Sends one write. The fence is asked after the wait for a place in flight, and its answer is the write's deadline.
+    pub(super) async fn write(&self, call: Call) -> Result<Bytes, Failure> {
+        let _place = self
+            .in_flight
+            .acquire()
+            .await
+            .map_err(|_| fenced("this process is stopping"))?;
+        let deadline = self
+            .fence
+            .check(self.clock.instant())
+            .map_err(|lost| fenced(lost.to_string()))?;
+        let request = Request::builder()
+            .method(call.method)
+            .uri(call.path)
+            .header(header::ACCEPT, JSON)
+            .header(header::CONTENT_TYPE, call.content_type)
+            .body(Body::from(call.body.to_vec()))
+            .map_err(|error| malformed(&error))?;
+        self.exchange(call.asked, request, deadline).await
+    }
+
+    /// Path of a write to an existing object or one of its subresources, with the field manager.
+    pub(super) fn object(&self, kind: Kind, key: &ObjectKey, subresource: &str) -> String {
+        format!(
+            "{}{subresource}?fieldManager={}",
+            object_path(kind, key),
+            self.field_manager
+        )
+    }
+
+    /// Path of a create, with the field manager.
+    pub(super) fn collection(&self, kind: Kind, namespace: &str) -> String {
+        format!(
+            "{}?fieldManager={}",
+            collection_path(kind, namespace),
+            self.field_manager
+        )
+    }
+
+    async fn exchange(&self, asked: Asked, request: Request<Body>, deadline: Duration) -> Result<Bytes, Failure> {
+        let answer = async {
+            let response = self.client.0.send(request).await.map_err(|error| unanswered(&error))?;
+            let (code, wait) = (response.status(), retry_after(&response));
+            let body = response
+                .into_body()
+                .collect()
+                .await
+                .map_err(|error| unanswered(&error))?
+                .to_bytes();
+            if code.is_success() {
+                return Ok(body);
+            }
+            Err(classify::failure(asked, code.as_u16(), &body, wait))
+        };
+        tokio::time::timeout(deadline, answer).await.unwrap_or_else(|_| {
+            Err(Failure::new(
+                FailureClass::Unknown,
+                format!("no answer within {} s", deadline.as_secs_f32()),
+            ))
+        })
+    }
+}
+
+/// `/apis/apps/v1/namespaces/shop/deployments/web`.
+pub(super) fn object_path(kind: Kind, key: &ObjectKey) -> String {
+    format!("{}/{}", collection_path(kind, &key.namespace), key.name)
+}
+
+fn collection_path(kind: Kind, namespace: &str) -> String {
+    let root = if kind.group.is_empty() { "/api" } else { "/apis/" };
+    format!(
+        "{root}{}/{}/namespaces/{namespace}/{}",
+        kind.group, kind.version, kind.plural
+    )
+}
+
+fn retry_after(response: &Response<Body>) -> Option<Duration> {
+    let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
+    seconds.parse().ok().map(Duration::from_secs)
+}
+
+/// The request did not reach the server only if no connection could be made; otherwise nobody knows.
+fn unanswered(error: &(dyn std::error::Error + 'static)) -> Failure {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    let refused = causes.any(|cause| {
+        let io = cause.downcast_ref::<std::io::Error>();
+        io.is_some_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+    });
+    let class = if refused {
+        FailureClass::Transient
+    } else {
+        FailureClass::Unknown
+    };
+    let whole: Vec<String> = std::iter::successors(Some(error), |error| error.source())
+        .map(ToString::to_string)
+        .collect();
+    Failure::new(class, format!("no answer from the server: {}", whole.join(": ")))
+}
+
+fn malformed(error: &http::Error) -> Failure {
+    Failure::new(FailureClass::Rejected, format!("failed to build the request: {error}"))
+}
+
+fn fenced(why: impl Into<String>) -> Failure {
+    Failure::new(FailureClass::Fenced, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_follow_group_and_version() {
+        let key = ObjectKey::new("shop", "web");
+        assert_eq!(
+            object_path(Kind::DEPLOYMENT, &key),
+            "/apis/apps/v1/namespaces/shop/deployments/web"
+        );
+        assert_eq!(object_path(Kind::POD, &key), "/api/v1/namespaces/shop/pods/web");
+    }
+
+    #[test]
+    fn only_a_refused_connection_is_known_not_to_have_written() {
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        assert_eq!(unanswered(&refused).class, FailureClass::Transient);
+        let reset = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        assert_eq!(unanswered(&reset).class, FailureClass::Unknown);
+    }
+}

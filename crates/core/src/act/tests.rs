@@ -1,0 +1,374 @@
+//! The executor against a scripted server: which requests a plan becomes, and what their answers do to it.
+
+use std::sync::Arc;
+
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::executor::{Executor, ExecutorParts};
+use super::{Ledger, Live};
+use crate::act::metrics::ActMetrics;
+use crate::events::recorder::{EventMetrics, recorder};
+use crate::expectations::Settlement;
+use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
+use crate::lease::Fence;
+use crate::outcome::{FailureClass, Outcome, Verb};
+use crate::owner::OwnerReference;
+use crate::plan::{
+    Claim, ClaimChange, Create, Delete, DeleteGuard, NewName, NewObject, Note, Patch, PatchForm, Stage, StatusWrite,
+    Target,
+};
+use crate::time::{Clock, SharedClock, SystemClock};
+
+/// One request as the server saw it.
+#[derive(Clone, Debug)]
+struct Seen {
+    line: String,
+    body: Value,
+}
+
+type Log = Arc<Mutex<Vec<Seen>>>;
+
+/// An answer, or a connection that breaks after the server has read the request.
+enum Answer {
+    Status(u16, Value),
+    Broken,
+}
+
+struct World {
+    executor: Executor,
+    ledger: Arc<Ledger>,
+    log: Log,
+}
+
+fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send + Sync + 'static) -> World {
+    let log = Log::default();
+    let (seen, script) = (Arc::clone(&log), Arc::new(script));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (seen, script) = (Arc::clone(&seen), Arc::clone(&script));
+        async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect().await.unwrap().to_bytes();
+            let request = Seen {
+                line: format!("{} {}", parts.method, parts.uri.path()),
+                body: serde_json::from_slice(&body).unwrap_or_default(),
+            };
+            let number = {
+                let mut log = seen.lock();
+                log.push(request.clone());
+                log.len()
+            };
+            match script(number, &request) {
+                Answer::Status(code, body) => Ok(Response::builder()
+                    .status(code)
+                    .body(Body::from(body.to_string().into_bytes()))
+                    .unwrap()),
+                Answer::Broken => Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
+            }
+        }
+    });
+    let clock: SharedClock = Arc::new(SystemClock);
+    let client = kube::Client::new(service, "default");
+    let ledger = Arc::new(Ledger::default());
+    let (recorder, _feed) = recorder(Arc::clone(&clock), &EventMetrics::default());
+    let executor = Executor::new(ExecutorParts {
+        live: Live::new(client, "tests", 10, fence, Arc::clone(&clock)),
+        ledger: Arc::clone(&ledger),
+        recorder,
+        metrics: ActMetrics::default(),
+        clock,
+    });
+    World { executor, ledger, log }
+}
+
+impl World {
+    async fn run(&self, stages: Vec<Stage>) -> Outcome {
+        let mut turn = self.executor.turn(owner());
+        turn.run(stages).await;
+        turn.outcome().clone()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.log.lock().iter().map(|seen| seen.line.clone()).collect()
+    }
+
+    fn body(&self, at: usize) -> Value {
+        self.log.lock()[at].body.clone()
+    }
+}
+
+fn target(kind: Kind, name: &str, uid: &str, version: &str) -> Target {
+    Target {
+        kind,
+        key: ObjectKey::new("shop", name),
+        uid: Uid::new(uid),
+        version: ResourceVersion::new(version),
+    }
+}
+
+fn owner() -> Target {
+    target(Kind::REPLICA_SET, "web", "o1", "5")
+}
+
+fn object(uid: &str, version: &str) -> Answer {
+    Answer::Status(200, json!({"metadata": {"uid": uid, "resourceVersion": version}}))
+}
+
+fn refusal(code: u16, reason: &str) -> Answer {
+    Answer::Status(code, json!({"kind": "Status", "message": "no", "reason": reason}))
+}
+
+fn pods(count: usize) -> Vec<Create> {
+    let create = Create {
+        kind: Kind::POD,
+        namespace: "shop".into(),
+        name: NewName::Random("web-".into()),
+        object: Arc::new(NewObject::default()),
+        note: Some(Note::normal("SuccessfulCreate", "Created pod: {name}")),
+    };
+    vec![create; count]
+}
+
+fn classes(outcome: &Outcome) -> Vec<FailureClass> {
+    outcome.failures().map(|failure| failure.class).collect()
+}
+
+fn settlement(world: &World) -> Settlement {
+    world.ledger.expectations(&owner().key, SystemClock.instant())
+}
+
+// proves: deployment/C-40, deployment/C-24, deployment/T-17
+#[tokio::test(start_paused = true)]
+async fn a_quota_with_room_for_ten_pods_costs_fifteen_calls() {
+    let world = world(Fence::open(), |number, _| {
+        if number > 10 {
+            refusal(403, "Forbidden")
+        } else {
+            object("p", "9")
+        }
+    });
+    let outcome = world.run(vec![Stage::Create(pods(100))]).await;
+    assert_eq!(world.lines().len(), 15);
+    assert_eq!(classes(&outcome), [FailureClass::Rejected; 5]);
+    assert_eq!(
+        settlement(&world),
+        Settlement::Settled,
+        "neither refused nor skipped creates are awaited"
+    );
+}
+
+// proves: deployment/C-40
+#[tokio::test(start_paused = true)]
+async fn when_every_create_fails_only_one_is_tried() {
+    let world = world(Fence::open(), |_, _| refusal(403, "Forbidden"));
+    world.run(vec![Stage::Create(pods(500)), Stage::Delete(vec![])]).await;
+    assert_eq!(world.lines(), ["POST /api/v1/namespaces/shop/pods"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_create_whose_answer_was_lost_is_repeated_under_the_same_name() {
+    let world = world(Fence::open(), |number, seen| match number {
+        1 => Answer::Broken,
+        2 => refusal(409, "AlreadyExists"),
+        _ => {
+            assert!(seen.line.starts_with("GET /api/v1/namespaces/shop/pods/web-"));
+            let owner = json!([{"uid": "o1", "controller": true}]);
+            Answer::Status(
+                200,
+                json!({"metadata": {"uid": "p1", "resourceVersion": "9", "ownerReferences": owner}}),
+            )
+        }
+    });
+    let outcome = world.run(vec![Stage::Create(pods(1))]).await;
+    assert_eq!(classes(&outcome), []);
+    assert_eq!(world.body(0)["metadata"]["name"], world.body(1)["metadata"]["name"]);
+    assert_eq!(world.lines().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_taken_name_is_replaced_by_another_one() {
+    let world = world(Fence::open(), |number, _| {
+        if number == 1 {
+            refusal(409, "AlreadyExists")
+        } else {
+            object("p1", "9")
+        }
+    });
+    let outcome = world.run(vec![Stage::Create(pods(1))]).await;
+    assert_eq!(classes(&outcome), []);
+    assert_ne!(world.body(0)["metadata"]["name"], world.body(1)["metadata"]["name"]);
+}
+
+// proves: deployment/C-21, deployment/C-25
+#[tokio::test(start_paused = true)]
+async fn a_create_whose_fate_stays_unknown_is_awaited() {
+    let world = world(Fence::open(), |_, _| Answer::Broken);
+    let outcome = world.run(vec![Stage::Create(pods(1))]).await;
+    assert_eq!(classes(&outcome), [FailureClass::Unknown]);
+    assert_eq!(world.lines().len(), 3);
+    assert!(matches!(settlement(&world), Settlement::Unsettled { awaited: 1, .. }));
+}
+
+fn adopt(name: &str, uid: &str) -> Claim {
+    Claim {
+        child: target(Kind::POD, name, uid, "7"),
+        change: ClaimChange::Adopt(OwnerReference::controller(Kind::REPLICA_SET, "web", &Uid::new("o1"))),
+    }
+}
+
+// proves: deployment/C-12, deployment/T-22
+#[tokio::test(start_paused = true)]
+async fn three_adoptions_cost_one_live_read_of_the_owner() {
+    let world = world(Fence::open(), |number, _| {
+        object(if number == 1 { "o1" } else { "p" }, "8")
+    });
+    let claims = vec![adopt("a", "1"), adopt("b", "2"), adopt("c", "3")];
+    let outcome = world.run(vec![Stage::Claim(claims)]).await;
+    assert_eq!(classes(&outcome), []);
+    assert_eq!(
+        world.lines(),
+        [
+            "GET /apis/apps/v1/namespaces/shop/replicasets/web",
+            "PATCH /api/v1/namespaces/shop/pods/a",
+            "PATCH /api/v1/namespaces/shop/pods/b",
+            "PATCH /api/v1/namespaces/shop/pods/c",
+        ]
+    );
+    assert_eq!(world.body(1)["metadata"]["uid"], "1");
+}
+
+// proves: deployment/C-12, deployment/T-15
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_is_being_deleted_adopts_nothing() {
+    let dying = json!({"metadata": {"uid": "o1", "resourceVersion": "6", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    let world = world(Fence::open(), move |_, _| Answer::Status(200, dying.clone()));
+    let outcome = world
+        .run(vec![Stage::Claim(vec![adopt("a", "1")]), Stage::Create(pods(1))])
+        .await;
+    assert_eq!(classes(&outcome), [FailureClass::OwnerUnfit]);
+    assert_eq!(world.lines().len(), 1, "one read, no write");
+}
+
+// proves: deployment/C-12
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_was_replaced_adopts_nothing_but_still_releases() {
+    let world = world(Fence::open(), |_, _| object("another", "8"));
+    let release = Claim {
+        child: target(Kind::POD, "b", "2", "7"),
+        change: ClaimChange::Release(Uid::new("o1")),
+    };
+    let outcome = world.run(vec![Stage::Claim(vec![adopt("a", "1"), release])]).await;
+    assert_eq!(classes(&outcome), [FailureClass::OwnerUnfit]);
+    assert_eq!(world.lines()[1], "PATCH /api/v1/namespaces/shop/pods/b");
+}
+
+// proves: deployment/C-14
+#[tokio::test(start_paused = true)]
+async fn releasing_what_is_gone_or_replaced_is_no_error() {
+    for code in [404, 422] {
+        let world = world(Fence::open(), move |_, _| refusal(code, "x"));
+        let release = Claim {
+            child: target(Kind::POD, "b", "2", "7"),
+            change: ClaimChange::Release(Uid::new("o1")),
+        };
+        assert_eq!(classes(&world.run(vec![Stage::Claim(vec![release])]).await), []);
+    }
+}
+
+fn scale(replicas: i32) -> Patch {
+    Patch {
+        target: owner(),
+        form: PatchForm::Fields,
+        body: json!({"spec": {"replicas": replicas}}),
+        note: None,
+    }
+}
+
+fn status(body: Value) -> StatusWrite {
+    StatusWrite {
+        target: owner(),
+        body,
+        may_lack: &["terminatingReplicas"],
+    }
+}
+
+// proves: deployment/D-65
+#[tokio::test(start_paused = true)]
+async fn later_writes_of_a_turn_carry_the_version_that_earlier_ones_returned() {
+    let world = world(Fence::open(), |number, _| {
+        object("o1", if number == 1 { "6" } else { "7" })
+    });
+    let outcome = world
+        .run(vec![
+            Stage::Patch(vec![scale(3)]),
+            Stage::Status(status(json!({"status": {"replicas": 3}}))),
+        ])
+        .await;
+    assert_eq!(classes(&outcome), []);
+    assert_eq!(world.body(0)["metadata"], json!({"uid": "o1", "resourceVersion": "5"}));
+    assert_eq!(world.body(1)["metadata"], json!({"uid": "o1", "resourceVersion": "6"}));
+    assert_eq!(
+        world.lines()[1],
+        "PATCH /apis/apps/v1/namespaces/shop/replicasets/web/status"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_field_that_the_server_does_not_store_is_written_once() {
+    let world = world(Fence::open(), |_, _| object("o1", "6"));
+    let write = || vec![Stage::Status(status(json!({"status": {"terminatingReplicas": 0}})))];
+    world.run(write()).await;
+    world.run(write()).await;
+    assert_eq!(world.lines().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_patch_ends_the_plan() {
+    let world = world(Fence::open(), |_, _| refusal(409, "Conflict"));
+    let outcome = world
+        .run(vec![Stage::Patch(vec![scale(3), scale(4)]), Stage::Create(pods(1))])
+        .await;
+    assert_eq!(classes(&outcome), [FailureClass::Conflict]);
+    assert_eq!(world.lines().len(), 1);
+}
+
+fn delete(name: &str, uid: &str) -> Delete {
+    Delete {
+        target: target(Kind::POD, name, uid, "7"),
+        guard: DeleteGuard::Uid,
+        note: None,
+    }
+}
+
+// proves: deployment/C-21, deployment/C-24, deployment/C-41
+#[tokio::test(start_paused = true)]
+async fn deletes_go_out_together_and_are_awaited_unless_they_failed() {
+    let world = world(Fence::open(), |_, seen| match seen.line.rsplit('/').next() {
+        Some("gone") => refusal(404, "NotFound"),
+        Some("denied") => refusal(403, "Forbidden"),
+        _ => object("p", "9"),
+    });
+    let outcome = world
+        .run(vec![Stage::Delete(vec![
+            delete("gone", "1"),
+            delete("denied", "2"),
+            delete("live", "3"),
+        ])])
+        .await;
+    assert_eq!(classes(&outcome), [FailureClass::Rejected]);
+    assert_eq!(world.lines().len(), 3);
+    assert!(outcome.applied(Verb::Delete, Kind::POD, &ObjectKey::new("shop", "live")));
+    assert!(matches!(settlement(&world), Settlement::Unsettled { awaited: 1, .. }));
+}
+
+// proves: deployment/I-4
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_without_the_lease() {
+    let world = world(Fence::closed(), |_, _| object("p", "9"));
+    let outcome = world.run(vec![Stage::Create(pods(3))]).await;
+    assert_eq!(classes(&outcome), [FailureClass::Fenced]);
+    assert_eq!(world.lines(), Vec::<String>::new());
+}

@@ -7,7 +7,7 @@ use super::repository::{File, Repository};
 const CORE: &str = "crates/core/src";
 
 /// Core's layers, lowest first. A module may use its own layer and lower ones.
-const LAYERS: [(&str, &[&str]); 3] = [
+const LAYERS: [(&str, &[&str]); 5] = [
     (
         "pure",
         &[
@@ -29,11 +29,10 @@ const LAYERS: [(&str, &[&str]); 3] = [
             "time",
         ],
     ),
-    ("loop", &["reconcile", "workload"]),
-    (
-        "machine",
-        &["act", "cache", "client", "events", "lease", "metrics", "queue", "run"],
-    ),
+    ("trait", &["workload"]),
+    ("machine", &["act", "cache", "client", "events", "lease", "metrics", "queue"]),
+    ("loop", &["reconcile"]),
+    ("process", &["run"]),
 ];
 
 /// The only places that talk to a real API server.

@@ -1,3 +1,4 @@
 //! Kubernetes' Deployment and ReplicaSet controllers.
 
+pub mod deployment;
 pub mod replicaset;

@@ -3,7 +3,7 @@
 //! All of them are interface: kubectl, Argo CD, kube-state-metrics and scripts match on them, so they are upstream's.
 
 /// Label that tells the ReplicaSets of one Deployment, and their pods, apart (C-65).
-pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
+pub use workload_core::template::HASH_LABEL;
 
 /// Annotation on a Deployment and its ReplicaSets: the number of the rollout (D-8, D-12).
 pub const REVISION: &str = "deployment.kubernetes.io/revision";

@@ -1,0 +1,278 @@
+//! What a turn has come to: the status of the Deployment and its revision annotation, in one write (D-60…D-70).
+//!
+//! Sizes are those after the patches that went through, so that the next turn has nothing to correct. Follows upstream's
+//! `calculateStatus` and the status writes on the way to it.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use workload_core::condition::{Condition, Status};
+use workload_core::id::Kind;
+use workload_core::outcome::{FailureClass, Outcome, Verb};
+use workload_core::plan::{Note, StatusWrite, Target, Wake};
+use workload_core::time::Timestamp;
+use workload_core::workload::Conclusion;
+
+use super::decide::{Intent, Newest, Report};
+use super::observe::Observed;
+use super::spec::{Deployment, DeploymentStatus, to_count};
+use super::{progress, words};
+use crate::replicaset::spec::ReplicaSet;
+
+/// Fields that a server without them, or with their gate off, drops.
+const MAY_LACK: &[&str] = &["terminatingReplicas"];
+
+pub(super) fn conclude(seen: &Observed, intent: &Intent, outcome: &Outcome, now: Timestamp) -> Conclusion {
+    let deployment = &*seen.deployment;
+    let turn = Turn {
+        seen,
+        intent,
+        outcome,
+        now,
+    };
+    let mut status = deployment.status.clone();
+    if intent.report == Report::Generation {
+        status.observed_generation = status.observed_generation.max(deployment.meta.generation);
+        return turn.told(&status, Vec::new());
+    }
+    if !deployment.meta.is_terminating() {
+        progress::mark_pause(&mut status, deployment, now);
+    }
+    match turn.obstacle() {
+        Some(Obstacle::Passing) => Conclusion::default(),
+        Some(Obstacle::NoReplicaSet(message)) => turn.without_replica_set(status, &message),
+        None => {
+            turn.mark(&mut status);
+            let before = status.clone();
+            match intent.report {
+                Report::Progress => {
+                    turn.count(&mut status);
+                    progress::estimate(&before, &mut status, deployment, turn.newest().as_deref(), now);
+                    turn.copy_replica_failure(&mut status);
+                }
+                Report::Counts => turn.count(&mut status),
+                Report::Marks | Report::Generation => {}
+            }
+            turn.told(&status, Vec::new())
+        }
+    }
+}
+
+/// One turn in retrospect.
+struct Turn<'a> {
+    seen: &'a Observed,
+    intent: &'a Intent,
+    outcome: &'a Outcome,
+    now: Timestamp,
+}
+
+/// What kept a plan from being carried out.
+enum Obstacle {
+    /// Something that the next turn, which comes soon, will see clearer: nothing is reported on grounds that are known to be
+    /// out of date.
+    Passing,
+    /// The new ReplicaSet could not be created, in the server's words (D-15).
+    NoReplicaSet(String),
+}
+
+impl Turn<'_> {
+    /// A refused patch or delete is no obstacle: the pods are counted all the same (D-36).
+    fn obstacle(&self) -> Option<Obstacle> {
+        let failure = self.outcome.failure()?;
+        let creating = self
+            .outcome
+            .failures_of(Verb::Create, Kind::REPLICA_SET)
+            .next()
+            .is_some();
+        match failure.class {
+            FailureClass::AlreadyExists | FailureClass::NamespaceEnding | FailureClass::Fenced => {
+                Some(Obstacle::Passing)
+            }
+            _ if creating => Some(Obstacle::NoReplicaSet(failure.message.clone())),
+            FailureClass::Rejected => None,
+            FailureClass::Conflict
+            | FailureClass::Missing
+            | FailureClass::Replaced
+            | FailureClass::OwnerUnfit
+            | FailureClass::Throttled(_)
+            | FailureClass::Unknown
+            | FailureClass::Transient => Some(Obstacle::Passing),
+        }
+    }
+
+    /// Reports that the new ReplicaSet could not be created (D-15).
+    fn without_replica_set(&self, mut status: DeploymentStatus, cause: &str) -> Conclusion {
+        let name = match &self.intent.newest {
+            Newest::Created(key, _) => &*key.name,
+            Newest::Found | Newest::Collided | Newest::Missing => "",
+        };
+        let reason = words::REPLICA_SET_CREATE_ERROR;
+        let message = format!("Failed to create new replica set {name:?}: {cause}");
+        if self.seen.deployment.spec.deadline.is_some() {
+            let failed = Condition::new(words::PROGRESSING, Status::False, reason, message.as_str(), self.now);
+            status.conditions.set(failed);
+        }
+        self.told(&status, vec![Note::warning(reason, message)])
+    }
+
+    /// Records what has become of the new ReplicaSet (D-12, D-13, D-14).
+    fn mark(&self, status: &mut DeploymentStatus) {
+        let conditions = &mut status.conditions;
+        let watched = self.seen.deployment.spec.deadline.is_some();
+        let found = |reason, message| Condition::new(words::PROGRESSING, Status::True, reason, message, self.now);
+        match (&self.intent.newest, self.seen.found()) {
+            (Newest::Collided, _) => {
+                status.collision_count = Some(status.collision_count.unwrap_or(0).saturating_add(1));
+            }
+            (Newest::Created(key, _), _) if watched => {
+                let message = format!("Created new replica set {:?}", &*key.name);
+                conditions.set(found(words::NEW_REPLICA_SET_CREATED, message));
+            }
+            (Newest::Found, Some(set)) if watched && conditions.get(words::PROGRESSING).is_none() => {
+                let message = format!("Found new replica set {:?}", &*set.meta.key.name);
+                conditions.set(found(words::FOUND_NEW_REPLICA_SET, message));
+            }
+            (Newest::Created(..) | Newest::Found | Newest::Missing, _) => {}
+        }
+    }
+
+    /// Counts pods as the ReplicaSets report them (D-60…D-62).
+    fn count(&self, status: &mut DeploymentStatus) {
+        let deployment = &*self.seen.deployment;
+        let sum = |count: fn(&ReplicaSet) -> i32| self.seen.sets().map(|set| i64::from(count(set))).sum::<i64>();
+        let available = sum(|set| set.status.available_replicas);
+        let wanted = self.seen.sets().map(|set| i64::from(self.size(set))).sum::<i64>() + self.created();
+        status.observed_generation = deployment.meta.generation;
+        status.replicas = to_count(sum(|set| set.status.replicas));
+        status.updated_replicas = self.seen.found().map_or(0, |set| set.status.replicas);
+        status.ready_replicas = to_count(sum(|set| set.status.ready_replicas));
+        status.available_replicas = to_count(available);
+        status.unavailable_replicas = to_count(wanted - available);
+        status.terminating_replicas = self.terminating();
+        let (state, reason, message) = if available >= deployment.spec.bounds().least_available {
+            let message = "Deployment has minimum availability.";
+            (Status::True, words::MINIMUM_REPLICAS_AVAILABLE, message)
+        } else {
+            let message = "Deployment does not have minimum availability.";
+            (Status::False, words::MINIMUM_REPLICAS_UNAVAILABLE, message)
+        };
+        let condition = Condition::new(words::AVAILABLE, state, reason, message, self.now);
+        status.conditions.set(condition);
+    }
+
+    /// The size of a ReplicaSet after this turn.
+    fn size(&self, set: &ReplicaSet) -> i32 {
+        match self.intent.patched.get(&set.meta.key) {
+            Some(size) if self.was_patched(set) => *size,
+            Some(_) | None => set.replicas,
+        }
+    }
+
+    fn was_patched(&self, set: &ReplicaSet) -> bool {
+        self.outcome.applied(Verb::Patch, Kind::REPLICA_SET, &set.meta.key)
+    }
+
+    /// The size of the ReplicaSet that was created in this turn.
+    fn created(&self) -> i64 {
+        match &self.intent.newest {
+            Newest::Created(_, size) => i64::from(*size),
+            Newest::Found | Newest::Collided | Newest::Missing => 0,
+        }
+    }
+
+    /// Terminating pods, unless a ReplicaSet that was reconciled does not say (D-62).
+    fn terminating(&self) -> Option<i32> {
+        let mut sum = 0;
+        for set in self.seen.sets() {
+            sum += match (set.status.terminating_replicas, set.status.observed_generation) {
+                (Some(count), _) => i64::from(count),
+                (None, 0) => 0,
+                (None, _) => return None,
+            };
+        }
+        Some(to_count(sum))
+    }
+
+    /// Passes on what keeps pods from being created or deleted: of the new ReplicaSet if it has such a condition, else of the
+    /// oldest one that has (D-75).
+    fn copy_replica_failure(&self, status: &mut DeploymentStatus) {
+        let failure = |set: &ReplicaSet| set.status.conditions.get(words::REPLICA_FAILURE);
+        let found = self
+            .seen
+            .found()
+            .and_then(failure)
+            .or_else(|| self.seen.sets().find_map(failure));
+        match found {
+            Some(condition) => status.conditions.set(Condition {
+                last_update: condition.last_transition,
+                ..condition
+            }),
+            None => status.conditions.remove(words::REPLICA_FAILURE),
+        }
+    }
+
+    /// Name of the ReplicaSet that is rolled out.
+    fn newest(&self) -> Option<Arc<str>> {
+        match &self.intent.newest {
+            Newest::Created(key, _) => Some(Arc::clone(&key.name)),
+            Newest::Found | Newest::Collided | Newest::Missing => {
+                self.seen.found().map(|set| Arc::clone(&set.meta.key.name))
+            }
+        }
+    }
+
+    /// The revision to write on the Deployment: that of its new ReplicaSet, once the server has that one (D-12).
+    fn revision(&self) -> Option<&str> {
+        let unsettled = |set: &ReplicaSet| self.intent.patched.contains_key(&set.meta.key) && !self.was_patched(set);
+        let revision = self.intent.revision.as_deref()?;
+        let written = self.seen.deployment.meta.annotations.has(words::REVISION, revision);
+        let uncertain = self
+            .outcome
+            .failures_of(Verb::Create, Kind::REPLICA_SET)
+            .next()
+            .is_some()
+            || self.seen.found().is_some_and(unsettled);
+        (!written && !uncertain).then_some(revision)
+    }
+
+    /// The conclusion: one write of all that differs from what is stored, or else a time to look again.
+    fn told(&self, status: &DeploymentStatus, notes: Vec<Note>) -> Conclusion {
+        let deployment = &*self.seen.deployment;
+        let write = write(deployment, status, self.revision());
+        let wake = match (&write, self.intent.report) {
+            (None, Report::Progress) => progress::next_look(status, deployment, self.now),
+            _ => Wake::OnChange,
+        };
+        Conclusion {
+            status: write,
+            notes,
+            wake,
+        }
+    }
+}
+
+/// The status write, if anything differs (D-64). It names the fields that differ, conditions as a whole list.
+fn write(deployment: &Deployment, status: &DeploymentStatus, revision: Option<&str>) -> Option<StatusWrite> {
+    let fields = |status| match serde_json::to_value(status) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) | Err(_) => Map::new(),
+    };
+    let stored = fields(&deployment.status);
+    let changed: Map<_, _> = fields(status)
+        .into_iter()
+        .filter(|(field, value)| stored.get(field) != Some(value))
+        .collect();
+    let mut body = Map::new();
+    if !changed.is_empty() {
+        body.insert("status".to_owned(), Value::Object(changed));
+    }
+    if let Some(revision) = revision {
+        let annotations = json!({ "annotations": { words::REVISION: revision } });
+        body.insert("metadata".to_owned(), annotations);
+    }
+    (!body.is_empty()).then(|| StatusWrite {
+        target: Target::of(Kind::DEPLOYMENT, &deployment.meta),
+        body: Value::Object(body),
+        may_lack: MAY_LACK,
+    })
+}

@@ -1,0 +1,36 @@
+//! History: old ReplicaSets beyond `revisionHistoryLimit` go (D-55, D-56). Follows upstream's `cleanupDeployment`.
+
+use workload_core::workload::Children;
+
+use super::draft::Draft;
+use super::revisions;
+use crate::deployment::observe;
+use crate::deployment::spec::History;
+use crate::replicaset::spec::ReplicaSet;
+
+/// Removes the surplus of old ReplicaSets, those with the lowest revisions first. One of these that still has pods stays,
+/// and no other goes in its place.
+pub(super) fn step(draft: &mut Draft<'_>) {
+    let seen = draft.seen;
+    let (History::Keep(limit), Children::Settled) = (seen.deployment.spec.history, seen.children) else {
+        return;
+    };
+    let mut candidates: Vec<&ReplicaSet> = seen
+        .old
+        .iter()
+        .map(|set| &**set)
+        .filter(|set| !set.meta.is_terminating())
+        .collect();
+    // A revision that is no number counts like none; upstream compares such a ReplicaSet by age, which is no total order.
+    let revision = |set: &ReplicaSet| revisions::revision(set).unwrap_or_default();
+    candidates.sort_by(|a, b| revision(a).cmp(&revision(b)).then_with(|| observe::by_age(a, b)));
+    let surplus = candidates.len().saturating_sub(limit);
+    for set in candidates.into_iter().take(surplus).filter(|set| is_empty(set)) {
+        draft.delete(set);
+    }
+}
+
+/// True if the ReplicaSet neither wants nor has pods, and its status says so of the spec that it has.
+fn is_empty(set: &ReplicaSet) -> bool {
+    set.replicas == 0 && set.status.replicas == 0 && set.status.observed_generation >= set.meta.generation
+}

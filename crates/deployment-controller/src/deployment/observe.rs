@@ -1,0 +1,166 @@
+//! What the caches know of one Deployment: its ReplicaSets, which of them has the template, what stands in the way.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use workload_core::cache::Store;
+use workload_core::id::{Kind, ObjectKey};
+use workload_core::owner::{Claimant, Claimed};
+use workload_core::plan::Claim;
+use workload_core::pod::PodView;
+use workload_core::revision::TemplateHash;
+use workload_core::selector::Selector;
+use workload_core::workload::{Aids, Children, Observation};
+
+use super::Deployments;
+use super::spec::{Deployment, Strategy};
+use crate::replicaset::spec::ReplicaSet;
+
+/// One Deployment and what belongs to it.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The Deployment.
+    pub deployment: Arc<Deployment>,
+    /// Adoptions and releases to write. The ReplicaSets to adopt count as owned below, those to release do not (C-11).
+    pub claims: Vec<Claim>,
+    /// The ReplicaSet that has the Deployment's template.
+    pub new: NewSet,
+    /// All other ReplicaSets, oldest first (D-5, D-7).
+    pub old: Vec<Arc<ReplicaSet>>,
+    /// Whether pods of old ReplicaSets stand in the way of a Recreate rollout.
+    pub old_pods: OldPods,
+    /// Whether the caches show all ReplicaSets that this process has created and deleted.
+    pub children: Children,
+}
+
+/// The ReplicaSet that has the Deployment's template.
+#[derive(Clone, Debug)]
+pub enum NewSet {
+    /// The oldest one with an equal template (D-6).
+    Found(Arc<ReplicaSet>),
+    /// There is none.
+    Missing(Vacancy),
+}
+
+/// What the ReplicaSet for the template would be called.
+#[derive(Clone, Debug)]
+pub struct Vacancy {
+    /// Value of its label `pod-template-hash`.
+    pub hash: TemplateHash,
+    /// Its name (D-16).
+    pub name: Arc<str>,
+    /// Whether it can have that name.
+    pub is: Name,
+}
+
+/// Whether a name can be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// As far as the cache knows.
+    Free,
+    /// A ReplicaSet that is not of this Deployment, or has another template, has it (D-14).
+    Taken,
+}
+
+/// Whether pods of old ReplicaSets stand in the way of a Recreate rollout (D-41).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OldPods {
+    /// None, or another strategy does not ask.
+    Gone,
+    /// At least one may still run.
+    Running,
+}
+
+impl Observed {
+    /// The ReplicaSet with the Deployment's template, if it exists.
+    pub fn found(&self) -> Option<&ReplicaSet> {
+        match &self.new {
+            NewSet::Found(set) => Some(set),
+            NewSet::Missing(_) => None,
+        }
+    }
+
+    /// All its ReplicaSets: the old ones, oldest first, then the new one.
+    pub fn sets(&self) -> impl Iterator<Item = &ReplicaSet> {
+        self.old.iter().map(|set| &**set).chain(self.found())
+    }
+}
+
+/// Order by creation, then name (D-5).
+pub(super) fn by_age(a: &ReplicaSet, b: &ReplicaSet) -> Ordering {
+    (a.meta.created, &a.meta.key.name).cmp(&(b.meta.created, &b.meta.key.name))
+}
+
+/// True for a pod that a Recreate rollout waits for: terminating pods and those of silent nodes too (D-41).
+pub(super) fn blocks_recreate(pod: &PodView) -> bool {
+    !pod.is_finished()
+}
+
+pub(super) fn observe(caches: &Deployments, key: &ObjectKey, aids: &Aids<'_>) -> Observation<Observed> {
+    let Some(deployment) = caches.deployments.get(key) else {
+        return Observation::Absent;
+    };
+    let Ok(selector) = &deployment.spec.selector else {
+        return Observation::Ignored("its selector is invalid");
+    };
+    let Claimed { kept, adopted, writes } = claimed(&deployment, selector, &caches.sets);
+    let mut old: Vec<_> = kept.into_iter().chain(adopted).collect();
+    old.sort_by(|a, b| by_age(a, b));
+    let template = &deployment.spec.template;
+    let found = old.iter().position(|set| set.template.same_as(template));
+    let new = match found.map(|at| old.remove(at)) {
+        Some(set) => NewSet::Found(set),
+        None => NewSet::Missing(vacancy(&deployment, &caches.sets)),
+    };
+    Observation::Ready(Observed {
+        old_pods: old_pods(&deployment, &old, &caches.pods),
+        deployment,
+        claims: writes,
+        new,
+        old,
+        children: aids.children,
+    })
+}
+
+/// The ReplicaSets that the Deployment owns or adopts (C-11, C-16); none for a selector that would take all.
+fn claimed(deployment: &Deployment, selector: &Selector, sets: &Store<ReplicaSet>) -> Claimed<ReplicaSet> {
+    let claimant = Claimant {
+        kind: Kind::DEPLOYMENT,
+        meta: &deployment.meta,
+        selector,
+    };
+    let candidates = if deployment.selects_everything() {
+        Vec::new()
+    } else {
+        let mut own = sets.controlled_by(&deployment.meta.uid);
+        own.extend(sets.orphans_in(&deployment.meta.key.namespace));
+        own
+    };
+    claimant.claim_all(candidates)
+}
+
+/// Longest name of a ReplicaSet, in bytes.
+const LONGEST_NAME: usize = 253;
+
+/// No ReplicaSet has the template. One that is in the way by its name is not of this Deployment, is just being released, or
+/// has another template: with the first two cases and the third alike another name must be found (D-14).
+fn vacancy(deployment: &Deployment, sets: &Store<ReplicaSet>) -> Vacancy {
+    let hash = TemplateHash::new(deployment.spec.template.digest(), deployment.status.collision_count);
+    let room = LONGEST_NAME - 1 - hash.as_str().len();
+    let own = &*deployment.meta.key.name;
+    let name: Arc<str> = format!("{}-{hash}", own.get(..room).unwrap_or(own)).into();
+    let is = match sets.get(&deployment.meta.key.sibling(Arc::clone(&name))) {
+        Some(_) => Name::Taken,
+        None => Name::Free,
+    };
+    Vacancy { hash, name, is }
+}
+
+fn old_pods(deployment: &Deployment, old: &[Arc<ReplicaSet>], pods: &Store<PodView>) -> OldPods {
+    let blocked = deployment.spec.strategy == Strategy::Recreate
+        && old.iter().any(|set| {
+            let own = pods.controlled_by(&set.meta.uid);
+            own.iter().any(|pod| blocks_recreate(pod))
+        });
+    if blocked { OldPods::Running } else { OldPods::Gone }
+}

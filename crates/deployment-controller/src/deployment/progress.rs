@@ -1,0 +1,126 @@
+//! How a rollout gets on: condition `Progressing` and the deadline behind it (D-71…D-77, D-84). Follows upstream's
+//! `syncRolloutStatus`, `checkPausedConditions` and `requeueStuckDeployment`.
+
+use std::time::Duration;
+
+use workload_core::condition::{Condition, Status};
+use workload_core::plan::Wake;
+use workload_core::time::{self, Timestamp};
+
+use super::spec::{Deployment, DeploymentStatus, Rollout};
+use super::words;
+
+/// True if every replica is updated and available, no other is left, and the status is about the current spec (D-72).
+pub(super) fn is_complete(status: &DeploymentStatus, deployment: &Deployment) -> bool {
+    let wanted = deployment.spec.replicas;
+    status.updated_replicas == wanted
+        && status.replicas == wanted
+        && status.available_replicas == wanted
+        && status.observed_generation >= deployment.meta.generation
+}
+
+/// Says that a rollout is paused or goes on, which stops or restarts its deadline. A missed deadline is not papered over
+/// (D-84).
+pub(super) fn mark_pause(status: &mut DeploymentStatus, deployment: &Deployment, now: Timestamp) {
+    if deployment.spec.deadline.is_none() {
+        return;
+    }
+    let reason = progressing(status).map(|condition| condition.reason);
+    let (reason, message) = match (deployment.spec.rollout, reason.as_deref()) {
+        (_, Some(words::PROGRESS_DEADLINE_EXCEEDED)) | (Rollout::Paused, Some(words::DEPLOYMENT_PAUSED)) => return,
+        (Rollout::Paused, _) => (words::DEPLOYMENT_PAUSED, "Deployment is paused"),
+        (Rollout::Active, Some(words::DEPLOYMENT_PAUSED)) => (words::DEPLOYMENT_RESUMED, "Deployment is resumed"),
+        (Rollout::Active, _) => return,
+    };
+    let condition = Condition::new(words::PROGRESSING, Status::Unknown, reason, message, now);
+    status.conditions.set(condition);
+}
+
+/// Says in `status`, whose counts are new, how the rollout got on since `before` (D-71…D-74). `newest` is the name of the
+/// ReplicaSet that is rolled out.
+pub(super) fn estimate(
+    before: &DeploymentStatus,
+    status: &mut DeploymentStatus,
+    deployment: &Deployment,
+    newest: Option<&str>,
+    now: Timestamp,
+) {
+    let Some(deadline) = deployment.spec.deadline else {
+        return status.conditions.remove(words::PROGRESSING);
+    };
+    let current = progressing(before);
+    let reason = current.as_ref().map(|condition| condition.reason.as_str());
+    if status.replicas == status.updated_replicas && reason == Some(words::NEW_REPLICA_SET_AVAILABLE) {
+        return;
+    }
+    let what = match newest {
+        Some(name) => format!("ReplicaSet {name:?}"),
+        None => format!("Deployment {:?}", &*deployment.meta.key.name),
+    };
+    let state = |state, reason, text: &str| {
+        let message = format!("{what} {text}.");
+        Condition::new(words::PROGRESSING, state, reason, message, now)
+    };
+    if is_complete(status, deployment) {
+        let done = state(
+            Status::True,
+            words::NEW_REPLICA_SET_AVAILABLE,
+            "has successfully progressed",
+        );
+        status.conditions.set(done);
+    } else if has_progressed(before, status) {
+        let moving = state(Status::True, words::REPLICA_SET_UPDATED, "is progressing");
+        status.conditions.refresh(moving);
+    } else if current.is_some_and(|current| is_overdue(&current, deadline, now)) {
+        let stuck = state(
+            Status::False,
+            words::PROGRESS_DEADLINE_EXCEEDED,
+            "has timed out progressing",
+        );
+        status.conditions.set(stuck);
+    }
+}
+
+/// When to look whether the deadline has passed, if nothing moves until then: a second after it, as whole seconds are
+/// compared (D-76). Where no deadline can strike there is nothing to look for; upstream looks every 5 ms once less than a
+/// second is left, and at a finished rollout that has lost a pod even without end.
+pub(super) fn next_look(status: &DeploymentStatus, deployment: &Deployment, now: Timestamp) -> Wake {
+    let (Some(deadline), Some(current)) = (deployment.spec.deadline, progressing(status)) else {
+        return Wake::OnChange;
+    };
+    let settled = [words::NEW_REPLICA_SET_AVAILABLE, words::PROGRESS_DEADLINE_EXCEEDED];
+    if is_complete(status, deployment) || settled.contains(&current.reason.as_str()) {
+        return Wake::OnChange;
+    }
+    let rest = time::until(expiry(&current, deadline), now).unwrap_or_default();
+    Wake::After(rest + Duration::from_secs(1))
+}
+
+fn progressing(status: &DeploymentStatus) -> Option<Condition> {
+    status.conditions.get(words::PROGRESSING)
+}
+
+/// More updated, fewer old, more ready or more available pods than before (D-73).
+fn has_progressed(before: &DeploymentStatus, after: &DeploymentStatus) -> bool {
+    let old = |status: &DeploymentStatus| i64::from(status.replicas) - i64::from(status.updated_replicas);
+    after.updated_replicas > before.updated_replicas
+        || old(after) < old(before)
+        || after.ready_replicas > before.ready_replicas
+        || after.available_replicas > before.available_replicas
+}
+
+/// True if the deadline has passed, strictly, since the last progress (D-74). A finished rollout has no deadline.
+fn is_overdue(current: &Condition, deadline: Duration, now: Timestamp) -> bool {
+    match current.reason.as_str() {
+        words::NEW_REPLICA_SET_AVAILABLE => false,
+        words::PROGRESS_DEADLINE_EXCEEDED => true,
+        _ => expiry(current, deadline) < now,
+    }
+}
+
+/// When the deadline passes; a condition that does not say when it was updated is past any.
+fn expiry(current: &Condition, deadline: Duration) -> Timestamp {
+    current
+        .last_update
+        .map_or(Timestamp::MIN, |last_update| time::plus(last_update, deadline))
+}

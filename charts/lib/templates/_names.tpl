@@ -1,0 +1,39 @@
+{{/* Base name of every object: the release name, with the chart's name unless it is in there already. */}}
+{{- define "workload-lib.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else if contains .Chart.Name .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{/* Name of the ServiceAccount that the rights are bound to. */}}
+{{- define "workload-lib.serviceAccountName" -}}
+{{- default (include "workload-lib.fullname" .) .Values.serviceAccount.name }}
+{{- end }}
+
+{{/* Labels that identify this release's pods; part of immutable selectors, so they never change. */}}
+{{- define "workload-lib.selectorLabels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "workload-lib.labels" -}}
+{{ include "workload-lib.selectorLabels" . }}
+app.kubernetes.io/component: controller
+app.kubernetes.io/part-of: workload-controllers
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{/* Image reference; a digest wins over the tag, which defaults to the chart's appVersion. */}}
+{{- define "workload-lib.image" -}}
+{{- if .Values.image.digest }}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- else }}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,84 @@
+//! What the charts allow their controllers to do.
+
+use serde_json::{Value, json};
+
+use crate::chart::{Chart, only};
+use crate::helm::Helm;
+
+#[test]
+fn the_cluster_role_grants_the_generated_rules_and_nothing_else() {
+    let Some(helm) = Helm::find() else { return };
+    for chart in Chart::all() {
+        let objects = chart.objects(&helm, &[]);
+        assert_eq!(
+            only(&objects, "ClusterRole")["rules"],
+            chart.parse("files/rules.yaml"),
+            "{}",
+            chart.name()
+        );
+    }
+}
+
+#[test]
+fn no_rule_uses_a_wildcard_or_reads_secrets() {
+    for chart in Chart::all() {
+        let rules = chart.parse("files/rules.yaml");
+        for rule in rules.as_array().unwrap() {
+            for list in ["apiGroups", "resources", "verbs"] {
+                let entries = rule[list].as_array().unwrap();
+                assert!(!entries.is_empty(), "{rule}");
+                assert!(
+                    !entries.iter().any(|entry| entry == "*" || entry == "secrets"),
+                    "{rule}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_lease_can_be_created_and_only_the_own_one_changed() {
+    let Some(helm) = Helm::find() else { return };
+    let objects = Chart::deployment_controller().objects(&helm, &[r#"args.leaseNamespace="leases""#]);
+    let role = only(&objects, "Role");
+    assert_eq!(role["metadata"]["namespace"], "leases");
+    assert_eq!(only(&objects, "RoleBinding")["metadata"]["namespace"], "leases");
+    let expected = json!([
+        { "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"] },
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "resourceNames": ["deployment-controller"],
+            "verbs": ["get", "watch", "update", "patch"],
+        },
+    ]);
+    assert_eq!(role["rules"], expected);
+}
+
+#[test]
+fn all_rights_go_to_the_service_account_and_the_named_users() {
+    let Some(helm) = Helm::find() else { return };
+    let values = [
+        r#"rbac.users=["alice"]"#,
+        r#"serviceAccount={"create":false,"name":"deployment-controller"}"#,
+    ];
+    let objects = Chart::deployment_controller().objects(&helm, &values);
+    let expected = json!([
+        { "kind": "ServiceAccount", "name": "deployment-controller", "namespace": "kube-system" },
+        { "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice" },
+    ]);
+    for binding in ["ClusterRoleBinding", "RoleBinding"] {
+        assert_eq!(only(&objects, binding)["subjects"], expected, "{binding}");
+    }
+    assert!(!objects.iter().any(|object| object["kind"] == "ServiceAccount"));
+    let pod = &only(&objects, "DaemonSet")["spec"]["template"]["spec"];
+    assert_eq!(pod["serviceAccountName"], "deployment-controller");
+}
+
+#[test]
+fn rights_can_be_left_to_somebody_else() {
+    let Some(helm) = Helm::find() else { return };
+    let objects = Chart::deployment_controller().objects(&helm, &["rbac.create=false"]);
+    let kinds: Vec<&Value> = objects.iter().map(|object| &object["kind"]).collect();
+    assert_eq!(kinds, ["ServiceAccount", "DaemonSet"]);
+}

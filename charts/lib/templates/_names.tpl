@@ -9,9 +9,12 @@
 {{- end }}
 {{- end }}
 
-{{/* Name of the ServiceAccount that the rights are bound to. */}}
+{{/*
+Name of the ServiceAccount that the rights are bound to. Never the bare name of a loop by default:
+those accounts exist in kube-system, made by kube-controller-manager for its own loops.
+*/}}
 {{- define "workload-lib.serviceAccountName" -}}
-{{- default (include "workload-lib.fullname" .) .Values.serviceAccount.name }}
+{{- default (printf "%s-account" (include "workload-lib.fullname" .)) .Values.serviceAccount.name }}
 {{- end }}
 
 {{/* Labels that identify this release's pods; part of immutable selectors, so they never change. */}}

@@ -10,7 +10,11 @@
 NEVER TWO MASTERS
   This controller and the same loops of kube-controller-manager must not run at the same time: both
   would create and delete pods for the same objects. A time without either is harmless. Nothing in
-  this chart can tell whether the loops are off; you have to make sure.
+  this chart can tell whether the loops are off: you have to make sure.
+{{- if has .Values.workload (list "Deployment" "DaemonSet") }} If they are not, undo the
+  installation now:
+    {{ include "workload-lib.notesUninstall" . }}
+{{- end }}
 
 Switch over
   1. Give every replica of kube-controller-manager, on every control-plane node, the flag
@@ -45,8 +49,9 @@ ServiceAccount and rights are installed; no workload is. A process outside the c
 {{- else if eq .Values.workload "StaticPod" -}}
 ServiceAccount, rights and the manifest of a static pod are installed; nothing runs yet. On each
 control-plane node, once the loops below are off:
-  1. Place a kubeconfig at {{ .Values.staticPod.kubeconfig }}, readable by user {{ default "0" .Values.runAs.user }}, which signs in as the
-     ServiceAccount {{ .Release.Namespace }}/{{ include "workload-lib.serviceAccountName" . }} or as one of rbac.users.
+  1. Place a kubeconfig at {{ .Values.staticPod.kubeconfig }}, readable by the user
+     of the pod{{ with .Values.runAs.user }} ({{ int64 . }}){{ end }}, which signs in as the ServiceAccount
+     {{ .Release.Namespace }}/{{ include "workload-lib.serviceAccountName" . }} or as one of rbac.users.
   2. Write the manifest into the kubelet's folder for static pods, often /etc/kubernetes/manifests:
        kubectl -n {{ .Release.Namespace }} get configmap {{ $name }}-static-pod \
          -o go-template='{{ "{{" }} index .data "{{ .Chart.Name }}.yaml" {{ "}}" }}'
@@ -64,6 +69,10 @@ end its processes.
 {{- else if eq .Values.workload "StaticPod" -}}
 take its manifest out of the kubelet's folder on each node.
 {{- else -}}
-helm -n {{ .Release.Namespace }} uninstall {{ .Release.Name }} --wait
+{{ include "workload-lib.notesUninstall" . }}
 {{- end }}
+{{- end }}
+
+{{- define "workload-lib.notesUninstall" -}}
+helm -n {{ .Release.Namespace }} uninstall {{ .Release.Name }} --cascade foreground --wait
 {{- end }}

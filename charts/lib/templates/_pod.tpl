@@ -35,7 +35,7 @@ securityContext:
   seccompProfile:
     type: RuntimeDefault
 containers:
-  {{- include "workload-lib.container" . | nindent 2 }}
+  {{- include "workload-lib.container" . | trim | nindent 2 }}
 {{- if .static }}
 volumes:
   - name: kubeconfig
@@ -54,7 +54,7 @@ volumes:
   imagePullPolicy: {{ $values.image.pullPolicy }}
   args:
     {{- $add := ternary (dict "kubeconfig" $values.staticPod.kubeconfig) dict .static }}
-    {{- include "workload-lib.args" (dict "root" .root "add" $add) | nindent 4 }}
+    {{- include "workload-lib.args" (dict "root" .root "add" $add) | trim | nindent 4 }}
   ports:
     - name: admin
       containerPort: {{ $values.admin.port }}

@@ -64,7 +64,7 @@ metadata:
   labels:
     {{- include "workload-lib.podLabels" . | nindent 4 }}
 spec:
-  {{- include "workload-lib.podSpec" (dict "root" . "static" false) | nindent 2 }}
+  {{- include "workload-lib.podSpec" (dict "root" . "static" false) | trim | nindent 2 }}
 {{- end }}
 
 {{/* Selector labels last: no label of the user's may replace one that a selector needs. */}}
@@ -99,5 +99,5 @@ data:
       labels:
         {{- include "workload-lib.podLabels" . | nindent 8 }}
     spec:
-      {{- include "workload-lib.podSpec" (dict "root" . "static" true) | nindent 6 }}
+      {{- include "workload-lib.podSpec" (dict "root" . "static" true) | trim | nindent 6 }}
 {{- end }}

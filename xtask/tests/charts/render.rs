@@ -86,6 +86,13 @@ fn a_value_of_null_leaves_its_flag_out() {
     );
 }
 
+#[test]
+fn pods_can_be_let_run_on_any_node() {
+    let Some(helm) = Helm::find() else { return };
+    let objects = Chart::deployment_controller().objects(&helm, &["nodeSelector=null"]);
+    assert!(only(&objects, "DaemonSet")["spec"]["template"]["spec"]["nodeSelector"].is_null());
+}
+
 fn flags(helm: &Helm, value: &str) -> Vec<String> {
     let objects = Chart::deployment_controller().objects(helm, &[value]);
     let container = &only(&objects, "DaemonSet")["spec"]["template"]["spec"]["containers"][0];

@@ -19,6 +19,39 @@ fn the_cluster_role_grants_the_generated_rules_and_nothing_else() {
     }
 }
 
+// proves: deployment/W-20, deployment/W-21, deployment/W-22
+#[test]
+fn the_deployment_controller_may_do_exactly_what_it_needs() {
+    let mut rules: Vec<(String, String)> = Vec::new();
+    for rule in Chart::deployment_controller()
+        .parse("files/rules.yaml")
+        .as_array()
+        .unwrap()
+    {
+        let words = |list: &str| -> Vec<&str> {
+            let entries = rule[list].as_array().unwrap();
+            entries.iter().map(|entry| entry.as_str().unwrap()).collect()
+        };
+        for resource in words("resources") {
+            let resource = format!("{}/{resource}", words("apiGroups").join(","));
+            rules.push((resource, words("verbs").join(" ")));
+        }
+    }
+    let rules: Vec<(&str, &str)> = rules.iter().map(|(resource, verbs)| (&**resource, &**verbs)).collect();
+    let expected = [
+        ("apps/deployments", "get list watch patch"),
+        ("apps/deployments/status", "patch"),
+        ("apps/deployments/finalizers", "update"),
+        ("apps/replicasets", "get list watch create patch delete"),
+        ("apps/replicasets/status", "patch"),
+        ("apps/replicasets/finalizers", "update"),
+        // Get: whether a create whose answer was lost has been done.
+        ("/pods", "get list watch create patch delete"),
+        ("/events", "create patch"),
+    ];
+    assert_eq!(rules, expected);
+}
+
 #[test]
 fn no_rule_uses_a_wildcard_or_reads_secrets() {
     for chart in Chart::all() {
@@ -53,6 +86,17 @@ fn the_lease_can_be_created_and_only_the_own_one_changed() {
         },
     ]);
     assert_eq!(role["rules"], expected);
+}
+
+#[test]
+fn without_leader_election_there_are_no_rights_on_leases() {
+    let Some(helm) = Helm::find() else { return };
+    let objects = Chart::deployment_controller().objects(&helm, &["args.leaderElect=false"]);
+    assert!(
+        !objects
+            .iter()
+            .any(|object| object["kind"] == "Role" || object["kind"] == "RoleBinding")
+    );
 }
 
 #[test]

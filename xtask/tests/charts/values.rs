@@ -69,6 +69,18 @@ fn values_outside_their_type_or_range_are_refused() {
 }
 
 #[test]
+fn a_value_that_templates_rely_on_cannot_be_taken_away() {
+    for (value, culprit) in [
+        ("image=null", "'image'"),
+        ("args.leaderElect=null", "'leaderElect'"),
+        ("args.leaseNamespace=null", "'leaseNamespace'"),
+        ("admin.port=null", "'port'"),
+    ] {
+        refused(value, culprit);
+    }
+}
+
+#[test]
 fn values_that_must_not_go_together_are_refused() {
     refused(r#"workload="Deployment""#, "workload: Deployment is refused");
     refused("serviceMonitor.enabled=true", "needs service.enabled");

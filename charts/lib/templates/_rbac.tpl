@@ -66,7 +66,7 @@ rules:
   - apiGroups: [coordination.k8s.io]
     resources: [leases]
     resourceNames: [{{ (include "workload-lib.controller" . | fromYaml).lease }}]
-    verbs: [get, watch, update, patch]
+    verbs: [get, watch, patch]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding

@@ -30,7 +30,10 @@ const LAYERS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("trait", &["workload"]),
-    ("machine", &["act", "cache", "client", "events", "lease", "metrics", "queue"]),
+    (
+        "machine",
+        &["act", "cache", "client", "events", "lease", "metrics", "queue"],
+    ),
     ("loop", &["reconcile"]),
     ("process", &["run"]),
 ];

@@ -82,10 +82,23 @@ fn the_lease_can_be_created_and_only_the_own_one_changed() {
             "apiGroups": ["coordination.k8s.io"],
             "resources": ["leases"],
             "resourceNames": ["deployment-controller"],
-            "verbs": ["get", "watch", "update", "patch"],
+            "verbs": ["get", "watch", "patch"],
         },
     ]);
     assert_eq!(role["rules"], expected);
+}
+
+#[test]
+fn no_account_of_an_upstream_loop_is_claimed() {
+    let Some(helm) = Helm::find() else { return };
+    for chart in Chart::all() {
+        let controller = chart.parse("files/controller.yaml");
+        for upstream in controller["loops"].as_object().unwrap().values() {
+            let name = format!("fullnameOverride={upstream}");
+            let objects = chart.objects(&helm, &[&name]);
+            assert_ne!(only(&objects, "ServiceAccount")["metadata"]["name"], *upstream);
+        }
+    }
 }
 
 #[test]

@@ -24,6 +24,9 @@ enum DryRun {
     OnServer,
 }
 
+/// Has the server check manifests and refuse fields that it does not know.
+const STRICT_DRY_RUN: [&str; 2] = ["--dry-run=server", "--validate=strict"];
+
 impl Site {
     /// `None`, with a notice, if no server or a tool is missing.
     fn open(purpose: &str) -> Option<Self> {
@@ -101,17 +104,21 @@ impl Site {
             "kind": "SelfSubjectRulesReview",
             "spec": { "namespace": self.namespace },
         });
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("review.json");
-        fs::write(&file, review.to_string()).unwrap();
         let user = format!("--as=system:serviceaccount:{}:{account}", self.namespace);
         let group = "--as-group=system:authenticated";
-        let file = file.to_str().unwrap();
         // Validation would ask the server for its schemas as this account, which may not read them all.
-        let create = ["create", "-f", file, "--validate=false", "-o", "json", &user, group];
-        let answer = self.kubectl.run(create).unwrap();
-        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let answer = self.create(&review.to_string(), &[&user, group, "--validate=false", "-o", "json"]);
+        let answer: Value = serde_json::from_str(&answer.unwrap()).unwrap();
         each_right(&answer["status"]["resourceRules"])
+    }
+
+    /// `kubectl create` of manifests.
+    fn create(&self, manifests: &str, flags: &[&str]) -> Answer {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("manifests.yaml");
+        fs::write(&file, manifests).unwrap();
+        self.kubectl
+            .run([&["create", "-f", file.to_str().unwrap()], flags].concat())
     }
 }
 
@@ -177,6 +184,8 @@ fn the_server_accepts_every_form_and_uninstalling_leaves_nothing() {
         &[r#"workload="None""#],
     ] {
         let values = [form, &monitored].concat();
+        let manifests = Chart::deployment_controller().render(&site.helm, &values).unwrap();
+        site.create(&manifests, &STRICT_DRY_RUN).unwrap();
         site.install(DryRun::OnServer, &values);
         assert_eq!(
             site.present(&values),
@@ -189,4 +198,41 @@ fn the_server_accepts_every_form_and_uninstalling_leaves_nothing() {
         site.uninstall().unwrap();
         assert_eq!(site.present(&values), Vec::<String>::new(), "{values:?}");
     }
+}
+
+#[test]
+fn pods_meet_the_restricted_pod_security_standard() {
+    let Some(site) = Site::open("restricted") else { return };
+    let standard = "pod-security.kubernetes.io/enforce=restricted";
+    site.kubectl
+        .run(["label", "namespace", &site.namespace, standard])
+        .unwrap();
+    site.kubectl
+        .run([
+            "wait",
+            "--for=create",
+            "serviceaccount/default",
+            "-n",
+            &site.namespace,
+            "--timeout=60s",
+        ])
+        .unwrap();
+    let rendered = Chart::deployment_controller().objects(&site.helm, &[r#"serviceAccount.name="default""#]);
+    let mut spec = only(&rendered, "DaemonSet")["spec"]["template"]["spec"].clone();
+    let pod = |spec: &Value| {
+        let metadata = json!({ "name": "one", "namespace": site.namespace });
+        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec }).to_string()
+    };
+    site.create(&pod(&spec), &STRICT_DRY_RUN).unwrap();
+    spec["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = Value::Bool(true);
+    let refusal = site.create(&pod(&spec), &STRICT_DRY_RUN).unwrap_err();
+    assert!(refusal.contains("allowPrivilegeEscalation"), "{refusal}");
+}
+
+#[test]
+fn the_manifest_of_the_static_pod_is_a_valid_pod() {
+    let Some(site) = Site::open("static") else { return };
+    let rendered = Chart::deployment_controller().objects(&site.helm, &[r#"workload="StaticPod""#]);
+    let manifest = &only(&rendered, "ConfigMap")["data"]["deployment-controller.yaml"];
+    site.create(manifest.as_str().unwrap(), &STRICT_DRY_RUN).unwrap();
 }

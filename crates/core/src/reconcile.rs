@@ -74,15 +74,13 @@ impl<W: Workload> Reconciler<W> {
         let mut live = LiveReads::default();
         for _ in 0..ROUNDS {
             let now = self.clock.now();
-            let seen = match self.workload.observe(
-                &key,
-                &Aids {
-                    children,
-                    live: &live,
-                    now,
-                },
-            ) {
-                Observation::Absent => continue,
+            let aids = Aids {
+                children,
+                live: &live,
+                now,
+            };
+            let seen = match self.workload.observe(&key, &aids) {
+                Observation::Absent => return Verdict::Done(Wake::OnChange),
                 Observation::Ignored(why) => {
                     tracing::debug!(queue = W::QUEUE, %key, why, "object left alone");
                     return Verdict::Done(Wake::OnChange);
@@ -192,3 +190,6 @@ fn claims_failed(outcome: &Outcome) -> bool {
         .filter(|attempt| matches!(attempt.verb, Verb::Adopt | Verb::Release));
     claims.any(|attempt| attempt.result.is_err())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What this process has written and the caches may not show yet: expectations and freshness of one workload, shared by
 //! the executor (which writes into it), the watches (which settle it) and the loop's gate (which reads it).
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -92,14 +93,12 @@ impl Ledger {
 
 /// How far the caches of a workload have come, by kind.
 #[derive(Clone, Default)]
-pub struct Caches(Vec<(Kind, std::sync::Arc<dyn Progress>)>);
+pub struct Caches(Vec<(Kind, Arc<dyn Progress>)>);
 
 impl Caches {
-    /// Adds the cache of one kind.
-    #[must_use]
-    pub fn with<T: Object>(mut self, cache: std::sync::Arc<crate::cache::Store<T>>) -> Self {
-        self.0.push((T::KIND, cache));
-        self
+    /// These caches, each with the kind it holds.
+    pub fn of(caches: impl IntoIterator<Item = (Kind, Arc<dyn Progress>)>) -> Self {
+        Self(caches.into_iter().collect())
     }
 
     fn seen(&self, kind: Kind) -> Option<ResourceVersion> {

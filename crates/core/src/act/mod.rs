@@ -22,4 +22,4 @@ pub use ledger::Ledger;
 pub use live::Live;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -25,26 +25,27 @@ use crate::time::{Clock, SharedClock, SystemClock};
 
 /// One request as the server saw it.
 #[derive(Clone, Debug)]
-struct Seen {
-    line: String,
+pub(crate) struct Seen {
+    pub(crate) line: String,
     body: Value,
 }
 
 type Log = Arc<Mutex<Vec<Seen>>>;
 
 /// An answer, or a connection that breaks after the server has read the request.
-enum Answer {
+pub(crate) enum Answer {
     Status(u16, Value),
     Broken,
 }
 
-struct World {
-    executor: Executor,
-    ledger: Arc<Ledger>,
+/// An executor whose server answers from a script.
+pub(crate) struct World {
+    pub(crate) executor: Executor,
+    pub(crate) ledger: Arc<Ledger>,
     log: Log,
 }
 
-fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send + Sync + 'static) -> World {
+pub(crate) fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send + Sync + 'static) -> World {
     let log = Log::default();
     let (seen, script) = (Arc::clone(&log), Arc::new(script));
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -100,7 +101,7 @@ impl World {
     }
 }
 
-fn target(kind: Kind, name: &str, uid: &str, version: &str) -> Target {
+pub(crate) fn target(kind: Kind, name: &str, uid: &str, version: &str) -> Target {
     Target {
         kind,
         key: ObjectKey::new("shop", name),
@@ -113,11 +114,11 @@ fn owner() -> Target {
     target(Kind::REPLICA_SET, "web", "o1", "5")
 }
 
-fn object(uid: &str, version: &str) -> Answer {
+pub(crate) fn object(uid: &str, version: &str) -> Answer {
     Answer::Status(200, json!({"metadata": {"uid": uid, "resourceVersion": version}}))
 }
 
-fn refusal(code: u16, reason: &str) -> Answer {
+pub(crate) fn refusal(code: u16, reason: &str) -> Answer {
     Answer::Status(code, json!({"kind": "Status", "message": "no", "reason": reason}))
 }
 

@@ -5,6 +5,8 @@
 //!   (which settle expectations and wake keys). A subscriber that reads the store finds the event in it.
 
 mod index;
+#[cfg(test)]
+mod sample;
 mod store;
 mod watch;
 

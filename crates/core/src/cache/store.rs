@@ -213,3 +213,150 @@ impl<T: Object> Progress for Store<T> {
         self.shelves.read().seen.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cache::sample::{Thing, key, thing};
+
+    fn owned(name: &str, version: u64, owner: Option<&str>) -> Value {
+        let mut thing = thing(name, name, version);
+        if let Some(uid) = owner {
+            let reference = json!({"apiVersion": "v1", "kind": "Owner", "name": "o", "uid": uid, "controller": true});
+            thing["metadata"]["ownerReferences"] = json!([reference]);
+        }
+        thing
+    }
+
+    fn apply(store: &Store<Thing>, object: &Value, source: Source) -> Vec<String> {
+        store.apply(Thing::from_json(object), source).iter().map(text).collect()
+    }
+
+    fn text(delta: &Delta<Thing>) -> String {
+        match delta {
+            Delta::Applied { old: None, new } => format!("+{}", new.text()),
+            Delta::Applied { old: Some(old), new } => format!("{}->{}", old.text(), new.text()),
+            Delta::Removed { last } => format!("-{}", last.text()),
+        }
+    }
+
+    fn names(mut found: Vec<Arc<Thing>>) -> Vec<String> {
+        found.sort_by(|a, b| a.meta().key.cmp(&b.meta().key));
+        found.iter().map(|thing| thing.text()).collect()
+    }
+
+    fn seen(store: &Store<Thing>) -> Option<String> {
+        store.seen().map(|version| version.to_string())
+    }
+
+    fn identity(name: &str, uid: &str, version: u64) -> Identity {
+        Identity {
+            key: key(name),
+            uid: Uid::new(uid),
+            version: ResourceVersion::new(version.to_string()),
+        }
+    }
+
+    // proves: deployment/C-6
+    #[test]
+    fn a_version_that_is_already_stored_changes_nothing() {
+        let store = Store::default();
+        assert_eq!(apply(&store, &thing("a", "u1", 5), Source::Watch), ["+a/u1@5"]);
+        assert_eq!(apply(&store, &thing("a", "u1", 5), Source::List), [""; 0]);
+        assert_eq!(apply(&store, &thing("a", "u1", 6), Source::Watch), ["a/u1@5->a/u1@6"]);
+    }
+
+    #[test]
+    fn another_uid_under_the_same_key_is_another_object() {
+        let store = Store::default();
+        apply(&store, &thing("a", "u1", 5), Source::List);
+        assert_eq!(
+            apply(&store, &thing("a", "u2", 7), Source::List),
+            ["-a/u1@5", "+a/u2@7"]
+        );
+        assert!(store.remove(&identity("a", "u1", 8), Source::Watch).is_none());
+        assert_eq!(names(store.in_namespace("shop")), ["a/u2@7"]);
+    }
+
+    #[test]
+    fn an_older_version_counts_only_from_a_list() {
+        let store = Store::default();
+        apply(&store, &thing("a", "u1", 9), Source::Watch);
+        assert_eq!(apply(&store, &thing("a", "u1", 8), Source::Watch), [""; 0]);
+        assert_eq!(apply(&store, &thing("a", "u1", 8), Source::List), ["a/u1@9->a/u1@8"]);
+    }
+
+    #[test]
+    fn indexes_follow_the_controller() {
+        let store = Store::default();
+        apply(&store, &owned("a", 1, Some("o1")), Source::List);
+        apply(&store, &owned("b", 2, Some("o1")), Source::List);
+        apply(&store, &owned("c", 3, None), Source::List);
+        let owned_by = |owner: &str| names(store.controlled_by(&Uid::new(owner)));
+        assert_eq!(owned_by("o1"), ["a/a@1", "b/b@2"]);
+        assert_eq!(names(store.orphans_in("shop")), ["c/c@3"]);
+
+        apply(&store, &owned("a", 4, Some("o2")), Source::Watch);
+        apply(&store, &owned("b", 5, None), Source::Watch);
+        store.remove(&identity("c", "c", 6), Source::Watch).unwrap();
+        assert_eq!(owned_by("o1"), [""; 0]);
+        assert_eq!(owned_by("o2"), ["a/a@4"]);
+        assert_eq!(names(store.orphans_in("shop")), ["b/b@5"]);
+        assert_eq!(names(store.in_namespace("shop")), ["a/a@4", "b/b@5"]);
+        assert_eq!(store.orphans_in("other").len(), 0);
+        assert_eq!(
+            store.shelves.read().by_controller.len(),
+            1,
+            "an owner without children takes no room"
+        );
+    }
+
+    // proves: deployment/C-32
+    #[test]
+    fn events_bookmarks_and_whole_lists_move_the_newest_version() {
+        let store = Store::default();
+        apply(&store, &thing("a", "u1", 5), Source::List);
+        assert_eq!(seen(&store), None, "a list counts when it is complete");
+        store.finish_list(&HashSet::from([key("a")]), ResourceVersion::new("7"));
+        assert_eq!(seen(&store).as_deref(), Some("7"));
+        apply(&store, &thing("a", "u1", 8), Source::Watch);
+        assert_eq!(seen(&store).as_deref(), Some("8"));
+        store.remove(&identity("a", "u1", 9), Source::Watch).unwrap();
+        assert_eq!(seen(&store).as_deref(), Some("9"));
+        store.keep(&identity("b", "u2", 10), Source::Watch);
+        assert_eq!(seen(&store).as_deref(), Some("10"));
+        store.advance(&ResourceVersion::new("12"));
+        store.advance(&ResourceVersion::new("11"));
+        assert_eq!(seen(&store).as_deref(), Some("12"));
+        store.finish_list(&HashSet::new(), ResourceVersion::new("3"));
+        assert_eq!(
+            seen(&store).as_deref(),
+            Some("3"),
+            "a list is right even if it is older"
+        );
+    }
+
+    #[test]
+    fn what_a_list_does_not_contain_is_reported_as_removed() {
+        let store = Store::default();
+        for name in ["a", "b", "c"] {
+            apply(&store, &thing(name, name, 1), Source::List);
+        }
+        let deltas = store.finish_list(&HashSet::from([key("b")]), ResourceVersion::new("9"));
+        assert_eq!(deltas.iter().map(text).collect::<Vec<_>>(), ["-a/a@1", "-c/c@1"]);
+        assert_eq!(store.keys(), [key("b")]);
+    }
+
+    #[test]
+    fn an_unreadable_object_keeps_its_last_known_copy_but_no_copy_of_another() {
+        let store = Store::default();
+        apply(&store, &thing("a", "u1", 5), Source::Watch);
+        assert!(store.keep(&identity("a", "u1", 6), Source::Watch).is_none());
+        assert_eq!(names(store.in_namespace("shop")), ["a/u1@5"]);
+        let delta = store.keep(&identity("a", "u2", 7), Source::Watch).unwrap();
+        assert_eq!(text(&delta), "-a/u1@5");
+        assert!(store.is_empty());
+    }
+}

@@ -193,6 +193,11 @@ impl Ending {
             .is_some_and(|error| error.code == 410 || error.version_too_large)
     }
 
+    /// True if the same request may well succeed later.
+    pub(super) fn is_transient(&self) -> bool {
+        self.error().is_none_or(|error| matches!(error.code, 429 | 503 | 504))
+    }
+
     /// How long the server wants to be left alone.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         self.error().and_then(|error| error.retry_after)

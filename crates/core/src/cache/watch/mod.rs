@@ -21,7 +21,7 @@ use self::step::{Ask, Change, History, Machine, Method};
 use super::{Delta, Store};
 use crate::id::{Kind, ObjectKey};
 use crate::labels::Interner;
-use crate::meta::Object;
+use crate::meta::{DecodeError, Object};
 use crate::time::SharedClock;
 
 pub use feed::{Feed, Scope};
@@ -264,34 +264,36 @@ impl<T: Object> Follower<'_, T> {
 
     /// Updates the store, then calls the subscribers.
     fn absorb(&mut self, change: Change<T>) {
-        let (cache, store) = (self.cache, &self.cache.store);
-        match change {
-            Change::Present(object, source) => {
+        let cache = self.cache;
+        let mut complete = None;
+        match &change {
+            Change::Present(object, _) => {
                 self.warned.remove(&object.meta().key);
-                cache.publish(store.apply(object, source));
             }
-            Change::Absent(gone, source) => {
+            Change::Absent(gone, _) => {
                 self.warned.remove(&gone.key);
-                cache.publish(store.remove(&gone, source));
             }
-            Change::Unreadable(identity, source, error) => {
-                cache.aids.metrics.undecodable(T::KIND);
-                if self.warned.insert(identity.key.clone()) {
-                    let (kind, object) = (T::KIND.kind, &identity.key);
-                    tracing::warn!(kind, %object, %error, "an object could not be decoded, its last known state is kept");
-                }
-                cache.publish(store.keep(&identity, source));
-            }
-            Change::Reached(version) => store.advance(&version),
-            Change::Listed {
-                present,
-                version,
-                history,
-            } => {
+            Change::Unreadable(identity, _, error) => self.warn(&identity.key, error),
+            Change::Reached(_) => {}
+            Change::Listed { present, history, .. } => {
                 self.warned.retain(|key| present.contains(key));
-                cache.publish(store.finish_list(&present, version));
-                cache.listed(self.machine.method(), history);
+                complete = Some(*history);
             }
+        }
+        cache.publish(change.apply_to(&cache.store));
+        if let Some(history) = complete {
+            cache.listed(self.machine.method(), history);
+        }
+    }
+
+    fn warn(&mut self, key: &ObjectKey, error: &DecodeError) {
+        self.cache.aids.metrics.undecodable(T::KIND);
+        if self.warned.insert(key.clone()) {
+            let kind = T::KIND.kind;
+            tracing::warn!(kind, object = %key, %error, "an object could not be decoded, its last known state is kept");
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

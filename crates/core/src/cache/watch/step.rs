@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use super::backoff::{Backoff, End};
 use super::frame::{Ending, Frame, Item, Page};
-use crate::cache::{Identity, Source};
+use crate::cache::{Delta, Identity, Source, Store};
 use crate::id::{ObjectKey, ResourceVersion};
 use crate::meta::{DecodeError, Object};
 
@@ -114,6 +114,22 @@ pub(super) enum History {
     Another,
 }
 
+impl<T: Object> Change<T> {
+    /// Carries the change out, and says what it came to.
+    pub(super) fn apply_to(self, store: &Store<T>) -> Vec<Delta<T>> {
+        match self {
+            Self::Present(object, source) => store.apply(object, source),
+            Self::Absent(gone, source) => Vec::from_iter(store.remove(&gone, source)),
+            Self::Unreadable(identity, source, _) => Vec::from_iter(store.keep(&identity, source)),
+            Self::Reached(version) => {
+                store.advance(&version);
+                Vec::new()
+            }
+            Self::Listed { present, version, .. } => store.finish_list(&present, version),
+        }
+    }
+}
+
 impl Machine {
     /// The next request.
     pub(super) fn ask(&self) -> Ask {
@@ -204,9 +220,10 @@ impl Machine {
             Ending::Closed => End::Usual,
             Ending::Refused(_) | Ending::Cut(_) | Ending::Broken(_) => End::Failure,
         };
-        match &mut self.phase {
-            // The stream is gone and with it the rest of its list. Pages go on where they were.
-            Phase::Listing(listing) if self.method == Method::Stream => *listing = Listing::default(),
+        // A broken stream takes the rest of its list with it. Pages go on where they were, unless the server does not want to.
+        let list_is_lost = self.method == Method::Stream || !ending.is_transient();
+        match self.phase {
+            Phase::Listing(_) if list_is_lost => self.phase = Phase::default(),
             Phase::Live if silent && end == End::Usual => self.phase = Phase::Doubt,
             Phase::Listing(_) | Phase::Live | Phase::Doubt => {}
         }

@@ -4,6 +4,8 @@
 
 mod json;
 mod normal;
+mod places;
+mod quantity;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -113,3 +113,158 @@ impl Freshness {
         restored
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    fn web() -> ObjectKey {
+        ObjectKey::new("shop", "web")
+    }
+
+    fn uid() -> Uid {
+        Uid::new("u1")
+    }
+
+    fn version(text: &str) -> ResourceVersion {
+        ResourceVersion::new(text)
+    }
+
+    fn start() -> Instant {
+        crate::time::Clock::instant(&crate::time::SystemClock)
+    }
+
+    /// A record of one write of a pod at this version.
+    fn having_written(text: &str) -> Freshness {
+        let mut freshness = Freshness::default();
+        freshness.wrote(&web(), &uid(), Kind::POD, &version(text));
+        freshness
+    }
+
+    /// What a check says where every cache has come this far.
+    fn check(freshness: &mut Freshness, seen: &str, now: Instant) -> Freshly {
+        freshness.check(&web(), &uid(), |_| Some(version(seen)), now)
+    }
+
+    // proves: deployment/C-32, deployment/C-33
+    #[rstest]
+    #[case::older("9", "10", true)]
+    #[case::equal("10", "10", false)]
+    #[case::newer("11", "10", false)]
+    #[case::malformed_written("9", "x", false)]
+    #[case::malformed_seen("x", "10", false)]
+    #[case::leading_zero("09", "10", false)]
+    fn an_owner_waits_while_a_cache_is_older_than_its_writes(
+        #[case] seen: &str,
+        #[case] written: &str,
+        #[case] waits: bool,
+    ) {
+        let (mut freshness, now) = (having_written(written), start());
+        let expected = if waits {
+            Freshly::Stale {
+                kind: Kind::POD,
+                since: now,
+            }
+        } else {
+            Freshly::Fresh
+        };
+        assert_eq!(check(&mut freshness, seen, now), expected);
+    }
+
+    // proves: deployment/C-31
+    #[rstest]
+    #[case::later("10", "11")]
+    #[case::earlier("11", "10")]
+    #[case::malformed_after("11", "x")]
+    #[case::malformed_before("x", "11")]
+    fn the_highest_version_written_counts(#[case] first: &str, #[case] second: &str) {
+        let (mut freshness, now) = (having_written(first), start());
+        freshness.wrote(&web(), &uid(), Kind::POD, &version(second));
+        assert!(matches!(check(&mut freshness, "10", now), Freshly::Stale { .. }));
+        assert_eq!(check(&mut freshness, "11", now), Freshly::Fresh);
+    }
+
+    // proves: deployment/C-31, deployment/C-32
+    #[test]
+    fn each_kind_is_compared_with_its_own_cache() {
+        let (mut freshness, now) = (having_written("10"), start());
+        freshness.wrote(&web(), &uid(), Kind::REPLICA_SET, &version("20"));
+        let seen = |kind| Some(version(if kind == Kind::POD { "10" } else { "19" }));
+        let expected = Freshly::Stale {
+            kind: Kind::REPLICA_SET,
+            since: now,
+        };
+        assert_eq!(freshness.check(&web(), &uid(), seen, now), expected);
+    }
+
+    // proves: deployment/C-32
+    #[test]
+    fn a_record_that_was_covered_once_is_forgotten() {
+        let (mut freshness, now) = (having_written("10"), start());
+        assert_eq!(check(&mut freshness, "10", now), Freshly::Fresh);
+        assert_eq!(check(&mut freshness, "1", now), Freshly::Fresh);
+    }
+
+    // proves: deployment/C-35
+    #[test]
+    fn another_uid_under_the_name_starts_without_a_record() {
+        let (mut freshness, now) = (having_written("10"), start());
+        let reborn = Uid::new("u2");
+        freshness.wrote(&web(), &reborn, Kind::REPLICA_SET, &version("5"));
+        assert_eq!(
+            freshness.check(&web(), &reborn, |_| Some(version("5")), now),
+            Freshly::Fresh
+        );
+
+        let mut freshness = having_written("10");
+        assert_eq!(
+            freshness.check(&web(), &reborn, |_| Some(version("5")), now),
+            Freshly::Fresh
+        );
+
+        let mut freshness = having_written("10");
+        freshness.forget(&web());
+        assert_eq!(check(&mut freshness, "5", now), Freshly::Fresh);
+    }
+
+    #[test]
+    fn a_cache_that_never_catches_up_holds_an_owner_for_a_limited_time() {
+        let (mut freshness, now) = (having_written("10"), start());
+        let stale = Freshly::Stale {
+            kind: Kind::POD,
+            since: now,
+        };
+        assert_eq!(check(&mut freshness, "9", now), stale);
+        assert_eq!(check(&mut freshness, "9", now + HOLD), stale);
+        let too_late = now + HOLD + Duration::from_nanos(1);
+        assert_eq!(
+            check(&mut freshness, "9", too_late),
+            Freshly::HeldTooLong { kind: Kind::POD }
+        );
+        assert_eq!(check(&mut freshness, "9", too_late), Freshly::Fresh);
+    }
+
+    #[test]
+    fn a_kind_without_a_list_yet_holds_nobody() {
+        let (mut freshness, now) = (having_written("10"), start());
+        assert_eq!(freshness.check(&web(), &uid(), |_| None, now), Freshly::Fresh);
+    }
+
+    #[rstest]
+    #[case::first_list(None, "5", false)]
+    #[case::newer(Some("10"), "11", false)]
+    #[case::same(Some("10"), "10", false)]
+    #[case::restored(Some("10"), "9", true)]
+    #[case::malformed(Some("x"), "9", false)]
+    fn a_server_restored_from_a_backup_clears_all_records(
+        #[case] before: Option<&str>,
+        #[case] listed: &str,
+        #[case] clears: bool,
+    ) {
+        let (mut freshness, now) = (having_written("12"), start());
+        let before = before.map(version);
+        assert_eq!(freshness.relisted(before.as_ref(), &version(listed)), clears);
+        assert_eq!(check(&mut freshness, listed, now) == Freshly::Fresh, clears);
+    }
+}

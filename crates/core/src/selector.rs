@@ -128,7 +128,6 @@ impl Requirement {
             .map(|value| value.as_str().into())
             .collect();
         values.sort_unstable();
-        values.dedup();
         let test = match (expression.operator.as_str(), values.is_empty()) {
             ("In", false) => Test::In(values.into()),
             ("NotIn", false) => Test::NotIn(values.into()),
@@ -184,6 +183,153 @@ impl fmt::Display for Requirement {
             Test::NotIn(values) => write!(f, "{key} notin ({})", values.join(",")),
             Test::Exists => write!(f, "{key}"),
             Test::DoesNotExist => write!(f, "!{key}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    fn parse(json: &str) -> Result<Selector, SelectorError> {
+        let json: Option<LabelSelector> = serde_json::from_str(json).unwrap();
+        Selector::new(json.as_ref())
+    }
+
+    fn labels(text: &str) -> Labels {
+        text.split_terminator(',')
+            .map(|pair| pair.split_once('=').unwrap())
+            .collect()
+    }
+
+    // proves: deployment/C-11
+    #[rstest]
+    #[case::absent("null", "app=web", false)]
+    #[case::empty("{}", "app=web", true)]
+    #[case::empty_parts(r#"{"matchLabels":{},"matchExpressions":[]}"#, "", true)]
+    #[case::equal(r#"{"matchLabels":{"app":"web"}}"#, "app=web,tier=front", true)]
+    #[case::other_value(r#"{"matchLabels":{"app":"web"}}"#, "app=shop", false)]
+    #[case::missing(r#"{"matchLabels":{"app":"web"}}"#, "tier=front", false)]
+    #[case::every_label(r#"{"matchLabels":{"app":"web","tier":"front"}}"#, "app=web", false)]
+    #[case::empty_value(r#"{"matchLabels":{"app":""}}"#, "tier=front", false)]
+    #[case::one_of(
+        r#"{"matchExpressions":[{"key":"app","operator":"In","values":["shop","web"]}]}"#,
+        "app=web",
+        true
+    )]
+    #[case::none_of(
+        r#"{"matchExpressions":[{"key":"app","operator":"In","values":["shop","web"]}]}"#,
+        "app=x",
+        false
+    )]
+    #[case::in_needs_the_key(
+        r#"{"matchExpressions":[{"key":"app","operator":"In","values":["web"]}]}"#,
+        "",
+        false
+    )]
+    #[case::excluded(
+        r#"{"matchExpressions":[{"key":"app","operator":"NotIn","values":["web"]}]}"#,
+        "app=web",
+        false
+    )]
+    #[case::not_excluded(
+        r#"{"matchExpressions":[{"key":"app","operator":"NotIn","values":["web"]}]}"#,
+        "app=x",
+        true
+    )]
+    #[case::not_in_without_the_key(
+        r#"{"matchExpressions":[{"key":"app","operator":"NotIn","values":["web"]}]}"#,
+        "",
+        true
+    )]
+    #[case::exists(r#"{"matchExpressions":[{"key":"app","operator":"Exists"}]}"#, "app=", true)]
+    #[case::exists_not(r#"{"matchExpressions":[{"key":"app","operator":"Exists"}]}"#, "tier=app", false)]
+    #[case::must_not_exist(r#"{"matchExpressions":[{"key":"app","operator":"DoesNotExist"}]}"#, "app=", false)]
+    #[case::does_not_exist(r#"{"matchExpressions":[{"key":"app","operator":"DoesNotExist"}]}"#, "", true)]
+    #[case::all_must_hold(
+        r#"{"matchLabels":{"app":"web"},"matchExpressions":[{"key":"old","operator":"DoesNotExist"}]}"#,
+        "app=web,old=1",
+        false
+    )]
+    fn selectors_match_as_on_the_server(#[case] selector: &str, #[case] with: &str, #[case] expected: bool) {
+        assert_eq!(parse(selector).unwrap().matches(&labels(with)), expected);
+    }
+
+    // proves: deployment/D-3
+    #[rstest]
+    #[case::operator(
+        r#"{"matchExpressions":[{"key":"app","operator":"Like"}]}"#,
+        "\"Like\" is not a label selector operator"
+    )]
+    #[case::lower_case(
+        r#"{"matchExpressions":[{"key":"app","operator":"in","values":["a"]}]}"#,
+        "\"in\" is not a label selector operator"
+    )]
+    #[case::no_value(
+        r#"{"matchExpressions":[{"key":"app","operator":"NotIn","values":[]}]}"#,
+        "operator NotIn of label \"app\" has the wrong number of values"
+    )]
+    #[case::value_too_many(
+        r#"{"matchExpressions":[{"key":"app","operator":"Exists","values":["a"]}]}"#,
+        "operator Exists of label \"app\" has the wrong number of values"
+    )]
+    fn malformed_selectors_are_errors(#[case] selector: &str, #[case] expected: &str) {
+        assert_eq!(parse(selector).unwrap_err().to_string(), expected);
+    }
+
+    // proves: deployment/C-17, deployment/D-3
+    #[rstest]
+    #[case::absent("null", false)]
+    #[case::empty("{}", true)]
+    #[case::full(r#"{"matchLabels":{"app":"web"}}"#, false)]
+    fn only_the_empty_selector_is_empty(#[case] selector: &str, #[case] expected: bool) {
+        assert_eq!(parse(selector).unwrap().is_empty(), expected);
+    }
+
+    // proves: deployment/A-7
+    #[rstest]
+    #[case::absent("null", "")]
+    #[case::empty("{}", "")]
+    #[case::sorted(r#"{"matchLabels":{"tier":"front","app":"web"}}"#, "app=web,tier=front")]
+    #[case::expressions(
+        r#"{"matchLabels":{"m":"v"},"matchExpressions":[{"key":"z","operator":"In","values":["b","a"]},
+            {"key":"y","operator":"NotIn","values":["d"]},{"key":"b","operator":"Exists"},{"key":"a","operator":"DoesNotExist"}]}"#,
+        "!a,b,m=v,y notin (d),z in (a,b)"
+    )]
+    fn selectors_print_as_on_the_server(#[case] selector: &str, #[case] expected: &str) {
+        assert_eq!(parse(selector).unwrap().to_string(), expected);
+    }
+
+    // proves: deployment/D-13
+    #[test]
+    fn a_label_can_be_demanded_as_well() {
+        let json = r#"{"matchLabels":{"app":"web"},"matchExpressions":[{"key":"old","operator":"DoesNotExist"}]}"#;
+        let selector: LabelSelector = serde_json::from_str(json).unwrap();
+        let expected = r#"{"matchLabels":{"app":"web","pod-template-hash":"6b"},"matchExpressions":[{"key":"old","operator":"DoesNotExist"}]}"#;
+        assert_eq!(
+            serde_json::to_string(&selector.with_label("pod-template-hash", "6b")).unwrap(),
+            expected
+        );
+        let alone = LabelSelector::default().with_label("pod-template-hash", "6b");
+        assert_eq!(
+            serde_json::to_string(&alone).unwrap(),
+            r#"{"matchLabels":{"pod-template-hash":"6b"}}"#
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn an_operator_and_its_opposite_never_agree(key in "[ab]", values in prop::collection::vec("[xy]", 1..3), with in "([ab]=[xyz]){0,1}") {
+            let expression = |operator: &str, values: Option<Vec<String>>| {
+                let expression = Expression { key: key.clone(), operator: operator.to_owned(), values };
+                Selector::new(Some(&LabelSelector { match_labels: None, match_expressions: Some(vec![expression]) })).unwrap()
+            };
+            let with = labels(&with);
+            let (inside, outside) = (expression("In", Some(values.clone())), expression("NotIn", Some(values)));
+            prop_assert_ne!(inside.matches(&with), outside.matches(&with));
+            prop_assert_ne!(expression("Exists", None).matches(&with), expression("DoesNotExist", None).matches(&with));
         }
     }
 }

@@ -110,12 +110,9 @@ struct Entry {
     json: Json,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
 struct Fields<'a> {
-    #[serde(borrow)]
-    r#type: Cow<'a, str>,
     #[serde(borrow)]
     status: Cow<'a, str>,
     #[serde(borrow)]
@@ -172,7 +169,7 @@ impl Entry {
     fn read(&self) -> Option<Condition> {
         let fields: Fields<'_> = serde_json::from_str(self.json.as_str()).ok()?;
         Some(Condition {
-            kind: fields.r#type.into_owned(),
+            kind: (*self.kind).to_owned(),
             status: Status::of(&fields.status),
             reason: fields.reason.into_owned(),
             message: fields.message.into_owned(),
@@ -196,5 +193,129 @@ impl<'de> Deserialize<'de> for Conditions {
             json: Json::of(&json),
         };
         Ok(Self(entries.unwrap_or_default().into_iter().map(entry).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    fn at(text: &str) -> Timestamp {
+        format!("2026-01-02T03:04:{text}Z").parse().unwrap()
+    }
+
+    fn list(entries: &Value) -> Conditions {
+        serde_json::from_value(entries.clone()).unwrap()
+    }
+
+    fn json(conditions: &Conditions) -> Value {
+        serde_json::to_value(conditions).unwrap()
+    }
+
+    fn stored() -> Value {
+        json!([
+            {"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable", "message": "old",
+             "lastUpdateTime": "2026-01-02T03:04:01Z", "lastTransitionTime": "2026-01-02T03:04:01Z"},
+            {"type": "example.com/Foreign", "status": "Maybe", "observedGeneration": 3, "zone": {"b": 1, "a": null}},
+        ])
+    }
+
+    fn available(status: Status, reason: &str) -> Condition {
+        Condition::new("Available", status, reason, "new", at("09.75"))
+    }
+
+    // proves: deployment/D-63
+    #[test]
+    fn a_condition_with_the_same_status_and_reason_stays_untouched() {
+        let mut conditions = list(&stored());
+        conditions.set(available(Status::True, "MinimumReplicasAvailable"));
+        assert_eq!(conditions, list(&stored()));
+        assert_eq!(json(&conditions), stored());
+    }
+
+    // proves: deployment/D-63, deployment/I-14
+    #[rstest]
+    #[case::other_reason(Status::True, "Other", "2026-01-02T03:04:01Z")]
+    #[case::other_status(Status::False, "MinimumReplicasAvailable", "2026-01-02T03:04:09Z")]
+    #[case::unknown_status(Status::Unknown, "MinimumReplicasAvailable", "2026-01-02T03:04:09Z")]
+    fn a_changed_condition_moves_to_the_end(#[case] status: Status, #[case] reason: &str, #[case] transition: &str) {
+        let mut conditions = list(&stored());
+        conditions.set(available(status, reason));
+        let expected = json!([
+            stored()[1],
+            {"type": "Available", "status": status.as_str(), "reason": reason, "message": "new",
+             "lastUpdateTime": "2026-01-02T03:04:09Z", "lastTransitionTime": transition},
+        ]);
+        assert_eq!(json(&conditions), expected);
+        assert_ne!(conditions, list(&stored()));
+    }
+
+    // proves: deployment/D-73
+    #[rstest]
+    #[case::same_status(Status::True, "01")]
+    #[case::other_status(Status::False, "09")]
+    fn a_refreshed_condition_keeps_only_its_transition(#[case] status: Status, #[case] transition: &str) {
+        let mut conditions = list(&stored());
+        conditions.refresh(available(status, "MinimumReplicasAvailable"));
+        let refreshed = conditions.get("Available").unwrap();
+        assert_eq!(refreshed.message, "new");
+        assert_eq!(refreshed.last_update, Some(at("09")));
+        assert_eq!(refreshed.last_transition, Some(at(transition)));
+    }
+
+    // proves: deployment/RS-22
+    #[test]
+    fn a_kind_without_update_times_gets_none() {
+        let mut conditions = Conditions::default();
+        let failure = Condition::new("ReplicaFailure", Status::True, "FailedCreate", "quota", at("09"));
+        conditions.set(failure.without_update_time());
+        let expected = json!([{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "quota",
+            "lastTransitionTime": "2026-01-02T03:04:09Z"}]);
+        assert_eq!(json(&conditions), expected);
+    }
+
+    // proves: deployment/D-63, deployment/RS-23
+    #[test]
+    fn foreign_conditions_are_kept_whole_and_in_order() {
+        let mut conditions = list(&stored());
+        conditions.remove("Available");
+        assert_eq!(json(&conditions), json!([stored()[1]]));
+        conditions.remove("Available");
+        assert_eq!(json(&conditions), json!([stored()[1]]));
+    }
+
+    #[test]
+    fn a_stored_condition_is_read() {
+        let conditions = list(&stored());
+        let expected = Condition {
+            kind: "Available".to_owned(),
+            status: Status::True,
+            reason: "MinimumReplicasAvailable".to_owned(),
+            message: "old".to_owned(),
+            last_update: Some(at("01")),
+            last_transition: Some(at("01")),
+        };
+        assert_eq!(conditions.get("Available"), Some(expected));
+        assert_eq!(conditions.get("example.com/Foreign").unwrap().status, Status::Unknown);
+        assert_eq!(conditions.get("Progressing"), None);
+    }
+
+    #[rstest]
+    #[case::absent(json!(null))]
+    #[case::empty(json!([]))]
+    fn no_list_is_an_empty_list(#[case] stored: Value) {
+        assert_eq!(list(&stored), Conditions::default());
+        assert_eq!(json(&list(&stored)), json!([]));
+    }
+
+    #[test]
+    fn empty_texts_are_left_out_as_the_server_does() {
+        let mut conditions = Conditions::default();
+        let mut bare = Condition::new("Bare", Status::True, "", "", at("09")).without_update_time();
+        bare.last_transition = None;
+        conditions.set(bare);
+        assert_eq!(json(&conditions), json!([{"type": "Bare", "status": "True"}]));
     }
 }

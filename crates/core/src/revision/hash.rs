@@ -84,8 +84,12 @@ pub fn safe_encode(hash: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::labels::Interner;
+    use crate::template::Template;
     use proptest::prelude::*;
     use rstest::rstest;
+    use serde_json::json;
+    use std::collections::HashSet;
 
     // proves: deployment/C-60, deployment/C-61
     #[rstest]
@@ -103,6 +107,27 @@ mod tests {
         sum.write_collisions(collisions);
         assert_eq!(sum.value(), value);
         assert_eq!(safe_encode(sum.value()), encoded);
+    }
+
+    // proves: deployment/C-60, deployment/C-63, deployment/C-64
+    #[test]
+    fn a_template_has_one_hash_per_collision_count() {
+        let template = |image: &str| {
+            let json = json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"image": image}]}});
+            Template::of(&json, &Interner::default()).unwrap().digest()
+        };
+        let hash = |collisions| TemplateHash::new(template("web:1"), collisions);
+        assert_eq!(hash(None), hash(None));
+        let all = [
+            hash(None),
+            hash(Some(0)),
+            hash(Some(1)),
+            TemplateHash::new(template("web:2"), None),
+        ];
+        let distinct: HashSet<&TemplateHash> = all.iter().collect();
+        assert_eq!(distinct.len(), all.len());
+        // A retry by a later release must hit the name that this one has taken.
+        assert_eq!(hash(None).as_str(), "7dc7966cc5");
     }
 
     proptest! {

@@ -41,11 +41,8 @@ impl Template {
 
     /// The template that `value` is.
     pub fn of(value: &Value, interner: &Interner) -> Result<Self, DecodeError> {
-        let metadata = value
-            .get("metadata")
-            .map(Metadata::deserialize)
-            .transpose()?
-            .unwrap_or_default();
+        let metadata = value.get("metadata").unwrap_or(&Value::Null);
+        let metadata = Option::<Metadata>::deserialize(metadata)?.unwrap_or_default();
         let pairs = |map: Option<BTreeMap<String, String>>| map.unwrap_or_default();
         let (labels, annotations) = (pairs(metadata.labels), pairs(metadata.annotations));
         Ok(Self {
@@ -142,4 +139,82 @@ struct Metadata {
     labels: Option<BTreeMap<String, String>>,
     annotations: Option<BTreeMap<String, String>>,
     finalizers: Option<Vec<String>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const WEB: &str = r#"{
+        "spec": {"containers": [{"name": "web", "image": "web:1", "fromTheFuture": {}}], "emptyDir": {}},
+        "metadata": {"labels": {"app": "web"}, "annotations": {"a": "1"}, "finalizers": ["example.com/keep"],
+                     "creationTimestamp": null}
+    }"#;
+
+    fn decode(json: &str) -> Template {
+        Template::decode(serde_json::from_str(json).unwrap(), &Interner::default()).unwrap()
+    }
+
+    // proves: deployment/I-7, deployment/C-70
+    #[test]
+    fn a_template_is_passed_on_whole() {
+        let web = decode(WEB);
+        let expected: Value = serde_json::from_str(WEB).unwrap();
+        assert_eq!(web.json().to_value(), expected);
+        assert_eq!(web.spec().to_value(), expected["spec"]);
+        assert_eq!(json!({ "template": web.json() })["template"], expected);
+        assert_eq!(serde_json::to_string(web.json()).unwrap(), web.json().as_str());
+        assert_eq!(web.json().to_raw().unwrap().get(), web.json().as_str());
+    }
+
+    // Should a dependency switch on serde_json's `preserve_order`, templates and hashes would depend on how they came.
+    #[test]
+    fn the_text_is_compact_and_sorted_however_it_came() {
+        let json = decode(r#"{"spec": {"b": 1, "a": "<\u00e9>"}, "metadata": {}}"#);
+        assert_eq!(json.json().as_str(), r#"{"metadata":{},"spec":{"a":"<é>","b":1}}"#);
+    }
+
+    // proves: deployment/C-70
+    #[test]
+    fn what_pods_inherit_is_at_hand() {
+        let web = decode(WEB);
+        assert_eq!(web.labels().iter().collect::<Vec<_>>(), [("app", "web")]);
+        assert_eq!(web.annotations().iter().collect::<Vec<_>>(), [("a", "1")]);
+        assert_eq!(
+            web.finalizers().iter().map(|text| &**text).collect::<Vec<_>>(),
+            ["example.com/keep"]
+        );
+    }
+
+    // proves: deployment/C-65, deployment/D-6
+    #[test]
+    fn the_hash_label_comes_and_goes_without_making_another_template() {
+        let web = decode(WEB);
+        let hashed = decode(web.with_label(HASH_LABEL, "6b").as_str());
+        assert_eq!(
+            hashed.labels().iter().collect::<Vec<_>>(),
+            [("app", "web"), (HASH_LABEL, "6b")]
+        );
+        assert!(hashed.same_as(&web));
+        assert_eq!(hashed.without_label(HASH_LABEL), *web.json());
+        let other = decode(web.with_label("app", "shop").as_str());
+        assert_eq!(other.labels().iter().collect::<Vec<_>>(), [("app", "shop")]);
+        assert!(!other.same_as(&web));
+    }
+
+    #[test]
+    fn a_bare_template_gets_its_first_label() {
+        for bare in ["{}", r#"{"metadata":null}"#] {
+            let labelled = decode(bare).with_label("app", "web");
+            assert_eq!(labelled.as_str(), r#"{"metadata":{"labels":{"app":"web"}}}"#);
+        }
+        assert_eq!(decode("{}").spec().as_str(), "{}");
+    }
+
+    #[test]
+    fn metadata_of_another_shape_is_refused() {
+        let raw = serde_json::from_str(r#"{"metadata": {"labels": {"app": 1}}}"#).unwrap();
+        assert!(Template::decode(raw, &Interner::default()).is_err());
+    }
 }

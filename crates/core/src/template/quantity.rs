@@ -113,7 +113,7 @@ mod tests {
             let value = billionths(&count.to_string());
             prop_assert_eq!(billionths(&format!("{count}000m")), value);
             prop_assert_eq!(billionths(&format!("{count}e0")), value);
-            prop_assert_eq!(billionths(&format!("{}Ki", count)), billionths(&(count * 1024).to_string()));
+            prop_assert_eq!(billionths(&format!("{count}Ki")), billionths(&(count * 1024).to_string()));
             prop_assert_eq!(billionths(&format!("{count}.0")), value);
         }
 

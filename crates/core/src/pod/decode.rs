@@ -1,0 +1,302 @@
+//! Reading a pod's JSON into a [`PodView`].
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde::Deserialize;
+
+use super::{DELETION_COST, Hindrance, Phase, PodView, Ready};
+use crate::condition::Status;
+use crate::id::Kind;
+use crate::labels::Interner;
+use crate::meta::{DecodeError, KeepAnnotations, Meta, Object, RawMeta};
+use crate::time::Timestamp;
+
+impl Object for PodView {
+    const KIND: Kind = Kind::POD;
+
+    fn decode(json: &[u8], interner: &Interner) -> Result<Self, DecodeError> {
+        let pod: RawPod<'_> = serde_json::from_slice(json)?;
+        let (spec, status) = (pod.spec, pod.status);
+        let sidecars = spec.sidecars();
+        Ok(Self {
+            node: (!spec.node_name.is_empty()).then(|| interner.string(&spec.node_name)),
+            phase: Phase::of(&status.phase),
+            ready: status.condition("Ready").map(|ready| Ready {
+                status: Status::of(&ready.status),
+                since: ready.last_transition_time,
+            }),
+            restarts: most_restarts(status.containers()),
+            sidecar_restarts: most_restarts(
+                status
+                    .init_containers()
+                    .filter(|container| sidecars.contains(&*container.name)),
+            ),
+            deletion_cost: deletion_cost(pod.metadata.annotation(DELETION_COST)),
+            hindrance: status.hindrance(interner),
+            meta: pod.metadata.into_meta(KeepAnnotations::Only(&[]), interner)?,
+        })
+    }
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+impl Phase {
+    fn of(word: &str) -> Self {
+        match word {
+            "Running" => Self::Running,
+            "Succeeded" => Self::Succeeded,
+            "Failed" => Self::Failed,
+            "Unknown" => Self::Unknown,
+            _ => Self::Pending,
+        }
+    }
+}
+
+fn most_restarts<'a>(containers: impl Iterator<Item = &'a RawContainerStatus<'a>>) -> i32 {
+    containers
+        .map(|container| container.restart_count)
+        .max()
+        .unwrap_or_default()
+}
+
+/// The cost that an annotation states: a 32-bit decimal without plus sign and leading zeros, else 0 (deployment C-53).
+fn deletion_cost(annotation: Option<&str>) -> i32 {
+    annotation
+        .filter(|text| *text == "0" || !text.starts_with(['0', '+']))
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_default()
+}
+
+#[derive(Deserialize)]
+struct RawPod<'a> {
+    #[serde(borrow)]
+    metadata: RawMeta<'a>,
+    #[serde(borrow, default)]
+    spec: RawSpec<'a>,
+    #[serde(borrow, default)]
+    status: RawStatus<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawSpec<'a> {
+    #[serde(borrow)]
+    node_name: Cow<'a, str>,
+    #[serde(borrow)]
+    init_containers: Option<Vec<RawContainer<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawContainer<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    restart_policy: Cow<'a, str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawStatus<'a> {
+    #[serde(borrow)]
+    phase: Cow<'a, str>,
+    #[serde(borrow)]
+    conditions: Option<Vec<RawCondition<'a>>>,
+    #[serde(borrow)]
+    init_container_statuses: Option<Vec<RawContainerStatus<'a>>>,
+    #[serde(borrow)]
+    container_statuses: Option<Vec<RawContainerStatus<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawCondition<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    status: Cow<'a, str>,
+    #[serde(borrow)]
+    reason: Cow<'a, str>,
+    last_transition_time: Option<Timestamp>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawContainerStatus<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    restart_count: i32,
+    #[serde(borrow)]
+    state: Option<RawState<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawState<'a> {
+    #[serde(borrow)]
+    waiting: Option<RawWaiting<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawWaiting<'a> {
+    #[serde(borrow)]
+    reason: Cow<'a, str>,
+}
+
+impl RawSpec<'_> {
+    fn sidecars(&self) -> HashSet<&str> {
+        let restartable = |container: &&RawContainer<'_>| container.restart_policy == "Always";
+        self.init_containers
+            .iter()
+            .flatten()
+            .filter(restartable)
+            .map(|container| &*container.name)
+            .collect()
+    }
+}
+
+impl RawStatus<'_> {
+    fn condition(&self, kind: &str) -> Option<&RawCondition<'_>> {
+        self.conditions
+            .iter()
+            .flatten()
+            .find(|condition| condition.r#type == kind)
+    }
+
+    fn containers(&self) -> impl Iterator<Item = &RawContainerStatus<'_>> {
+        self.container_statuses.iter().flatten()
+    }
+
+    fn init_containers(&self) -> impl Iterator<Item = &RawContainerStatus<'_>> {
+        self.init_container_statuses.iter().flatten()
+    }
+
+    /// An unscheduled pod has no waiting container. Of several waiting ones the first in starting order counts, one that
+    /// only waits for its turn last.
+    fn hindrance(&self, interner: &Interner) -> Option<Hindrance> {
+        let unscheduled = self
+            .condition("PodScheduled")
+            .filter(|condition| condition.status == "False");
+        if let Some(condition) = unscheduled {
+            return Some(Hindrance::Unscheduled(interner.string(&condition.reason)));
+        }
+        self.init_containers()
+            .chain(self.containers())
+            .filter_map(|container| container.state.as_ref()?.waiting.as_ref())
+            .min_by_key(|waiting| matches!(&*waiting.reason, "PodInitializing" | "ContainerCreating"))
+            .map(|waiting| Hindrance::Waiting(interner.string(&waiting.reason)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    fn decode(spec: &Value, status: &Value) -> PodView {
+        let metadata = json!({"name": "web-1", "namespace": "shop", "uid": "u1", "resourceVersion": "7"});
+        let pod = json!({"metadata": metadata, "spec": spec, "status": status});
+        PodView::decode(pod.to_string().as_bytes(), &Interner::default()).unwrap()
+    }
+
+    fn with_status(status: &Value) -> PodView {
+        decode(&json!({}), status)
+    }
+
+    fn at(text: &str) -> Timestamp {
+        format!("2026-01-02T03:04:{text}Z").parse().unwrap()
+    }
+
+    #[test]
+    fn a_running_pod_is_read() {
+        let spec = json!({"nodeName": "node-1", "containers": [{"name": "app"}], "initContainers": [
+            {"name": "setup"}, {"name": "proxy", "restartPolicy": "Always"}, {"name": "logs", "restartPolicy": "Always"}]});
+        let status = json!({"phase": "Running",
+            "conditions": [
+                {"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": "2026-01-02T03:04:01Z"},
+                {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"}],
+            "initContainerStatuses": [{"name": "setup", "restartCount": 9}, {"name": "proxy", "restartCount": 2},
+                {"name": "logs", "restartCount": 1}],
+            "containerStatuses": [{"name": "app", "restartCount": 3, "state": {"running": {"startedAt": "2026-01-02T03:04:02Z"}}},
+                {"name": "other", "restartCount": 4}]});
+        let pod = decode(&spec, &status);
+        assert_eq!(pod.node.as_deref(), Some("node-1"));
+        assert_eq!(pod.phase, Phase::Running);
+        assert_eq!(pod.ready_since(), Some(at("05")));
+        assert_eq!((pod.restarts, pod.sidecar_restarts), (4, 2));
+        assert_eq!(pod.deletion_cost, 0);
+        assert_eq!(pod.hindrance, None);
+    }
+
+    #[test]
+    fn a_pod_fresh_from_the_server_is_pending_and_unscheduled() {
+        let pod = with_status(&json!({"phase": "Pending"}));
+        assert_eq!(
+            (pod.phase, pod.node.as_deref(), pod.ready),
+            (Phase::Pending, None, None)
+        );
+        assert_eq!(with_status(&json!({})).phase, Phase::Pending);
+        assert_eq!(decode(&json!({"nodeName": ""}), &json!({})).node, None);
+    }
+
+    // proves: deployment/C-53
+    #[rstest]
+    #[case::absent(None, 0)]
+    #[case::zero(Some("0"), 0)]
+    #[case::positive(Some("10"), 10)]
+    #[case::negative(Some("-10"), -10)]
+    #[case::negative_with_a_zero(Some("-08"), -8)]
+    #[case::largest(Some("2147483647"), i32::MAX)]
+    #[case::plus(Some("+10"), 0)]
+    #[case::leading_zeros(Some("008"), 0)]
+    #[case::empty(Some(""), 0)]
+    #[case::overflow(Some("2147483648"), 0)]
+    #[case::text(Some("cheap"), 0)]
+    #[case::space(Some(" 1"), 0)]
+    fn costs_are_plain_decimals(#[case] annotation: Option<&str>, #[case] expected: i32) {
+        let annotations = annotation.map(|cost| json!({ DELETION_COST: cost, "other": "1" }));
+        let pod =
+            json!({"metadata": {"name": "web-1", "uid": "u1", "resourceVersion": "7", "annotations": annotations}});
+        let pod = PodView::decode(pod.to_string().as_bytes(), &Interner::default()).unwrap();
+        assert_eq!(pod.deletion_cost, expected);
+        assert!(pod.meta.annotations.is_empty());
+    }
+
+    #[rstest]
+    #[case::no_node(
+        json!({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}),
+        Some(Hindrance::Unscheduled("Unschedulable".into()))
+    )]
+    #[case::image(
+        json!({"containerStatuses": [{"name": "a", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "m"}}}]}),
+        Some(Hindrance::Waiting("ImagePullBackOff".into()))
+    )]
+    #[case::not_its_turn_yet(
+        json!({"initContainerStatuses": [{"name": "i", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}],
+               "containerStatuses": [{"name": "a", "state": {"waiting": {"reason": "PodInitializing"}}}]}),
+        Some(Hindrance::Waiting("CrashLoopBackOff".into()))
+    )]
+    #[case::second_container(
+        json!({"containerStatuses": [{"name": "a", "state": {"waiting": {"reason": "ContainerCreating"}}},
+                                     {"name": "b", "state": {"waiting": {"reason": "ErrImagePull"}}}]}),
+        Some(Hindrance::Waiting("ErrImagePull".into()))
+    )]
+    #[case::starting(
+        json!({"containerStatuses": [{"name": "a", "state": {"waiting": {"reason": "ContainerCreating"}}}]}),
+        Some(Hindrance::Waiting("ContainerCreating".into()))
+    )]
+    #[case::running(json!({"containerStatuses": [{"name": "a", "state": {"running": {}}}]}), None)]
+    fn a_stuck_pod_says_why(#[case] status: Value, #[case] expected: Option<Hindrance>) {
+        assert_eq!(with_status(&status).hindrance, expected);
+    }
+
+    #[test]
+    fn a_cached_pod_is_small() {
+        assert!(size_of::<PodView>() <= 256, "{} bytes", size_of::<PodView>());
+    }
+}

@@ -1,1 +1,30 @@
 //! What the tests of every controller share.
+//!
+//! - [`builders`] make objects as JSON, the one form in which tests send them to a server or decode them.
+//! - [`server`] finds the API servers that `cargo xtask test` starts.
+//! - [`scenario()`] gives a test a [`Scene`]: a namespace of its own, the controller under test, and a record of every
+//!   version of every object stored there.
+//! - [`kubelet`] plays scheduler and kubelet: it binds pods, reports them ready or failed, and ends them.
+//! - [`controller`] runs the program under test with the rights of its own service account and reads its metrics.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on panics"
+)]
+
+pub mod api;
+pub mod builders;
+pub mod controller;
+mod identity;
+pub mod kubectl;
+pub mod kubelet;
+mod leash;
+pub mod metrics;
+pub mod object;
+pub mod record;
+mod scene;
+pub mod server;
+
+pub use scene::{Program, Scene, Subject, fact, scenario, scenario_with};

@@ -1,0 +1,302 @@
+//! A scheduler and kubelet in a test's hands: no container ever runs, but pods bind, get ready, fail and end as they are told.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use workload_core::id::Kind;
+use workload_core::time::{Clock as _, SystemClock, Timestamp, to_api};
+
+use crate::api::{Api, ApiError};
+use crate::object::Stored;
+use crate::record::{Record, State};
+
+/// The finalizer by which [`Kubelet::hold`] keeps pods.
+const HOLD: &str = "test/hold";
+/// How many pods are served at the same time.
+const CONCURRENCY: usize = 16;
+
+/// What the kubelet does on its own.
+#[derive(Clone, Debug, Default)]
+struct Habits {
+    /// Which new pods it gets ready.
+    starts: Starts,
+    /// Whether it ends terminating pods at once.
+    ends: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Starts {
+    #[default]
+    None,
+    Image(String),
+    All,
+}
+
+impl Habits {
+    fn gets_ready(&self, pod: &Stored) -> bool {
+        match &self.starts {
+            Starts::None => false,
+            Starts::Image(image) => pod.image() == image,
+            Starts::All => true,
+        }
+    }
+}
+
+/// One deed on one pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Deed {
+    Start,
+    End,
+}
+
+/// The one kubelet of a namespace. Without being told it does nothing.
+pub struct Kubelet {
+    hand: Hand,
+    record: Arc<Record>,
+    habits: watch::Sender<Habits>,
+    _task: JoinSet<()>,
+}
+
+impl Kubelet {
+    pub(crate) fn start(api: Api, record: Arc<Record>, node: String) -> Self {
+        let hand = Hand { api, node };
+        let habits = watch::Sender::new(Habits::default());
+        let mut task = JoinSet::new();
+        task.spawn(serve(hand.clone(), Arc::clone(&record), habits.subscribe()));
+        Self {
+            hand,
+            record,
+            habits,
+            _task: task,
+        }
+    }
+
+    /// From now on every pod gets ready, and terminating pods end at once.
+    pub fn auto(&self) {
+        self.habits.send_replace(Habits {
+            starts: Starts::All,
+            ends: true,
+        });
+    }
+
+    /// As [`Kubelet::auto`], but only pods with this image get ready.
+    pub fn auto_for_image(&self, image: &str) {
+        self.habits.send_replace(Habits {
+            starts: Starts::Image(image.to_owned()),
+            ends: true,
+        });
+    }
+
+    /// From now on every pod gets ready, but terminating pods stay until [`Kubelet::end`].
+    pub fn auto_but_keep_terminating(&self) {
+        self.habits.send_replace(Habits {
+            starts: Starts::All,
+            ends: false,
+        });
+    }
+
+    /// From now on nothing happens by itself.
+    pub fn manual(&self) {
+        self.habits.send_replace(Habits::default());
+    }
+
+    /// Binds a pod to a node.
+    pub async fn bind(&self, pod: &str, node: &str) {
+        done(self.hand.bind(pod, node).await);
+    }
+
+    /// Gets a pod ready, on the kubelet's own node unless it is bound.
+    pub async fn ready(&self, pod: &str) {
+        self.ready_since(pod, SystemClock.now(), 0).await;
+    }
+
+    /// As [`Kubelet::ready`], with a time since when it is ready and a number of container restarts.
+    pub async fn ready_since(&self, pod: &str, since: Timestamp, restarts: u32) {
+        let bound = self
+            .record
+            .look(|state| state.get(Kind::POD, pod).is_some_and(is_bound));
+        if !bound {
+            done(self.hand.bind(pod, &self.hand.node).await);
+        }
+        self.report(pod, &running("True", since, restarts)).await;
+    }
+
+    /// Reports a running pod as not ready.
+    pub async fn unready(&self, pod: &str) {
+        self.report(pod, &running("False", SystemClock.now(), 0)).await;
+    }
+
+    /// Ends a pod's containers with an exit code other than 0.
+    pub async fn fail(&self, pod: &str, exit_code: u8) {
+        self.report(pod, &finished("Failed", exit_code)).await;
+    }
+
+    /// Ends a pod's containers with exit code 0.
+    pub async fn succeed(&self, pod: &str) {
+        self.report(pod, &finished("Succeeded", 0)).await;
+    }
+
+    /// Refuses a bound pod, as a kubelet does that has no room for it.
+    pub async fn reject(&self, pod: &str, reason: &str) {
+        self.report(pod, &json!({"phase": "Failed", "reason": reason})).await;
+    }
+
+    /// Removes a terminating pod from its node.
+    pub async fn end(&self, pod: &str) {
+        done(self.hand.end(pod).await);
+        let gone = self.record.find(Duration::from_secs(30), |state| {
+            state.get(Kind::POD, pod).is_none().then_some(())
+        });
+        assert!(gone.await.is_some(), "pod {pod} stays");
+    }
+
+    /// Keeps a pod from going away, whoever deletes it.
+    pub async fn hold(&self, pod: &str) {
+        self.finalizers(pod, json!([HOLD])).await;
+    }
+
+    /// Lets a held pod go.
+    pub async fn release(&self, pod: &str) {
+        self.finalizers(pod, Value::Null).await;
+    }
+
+    async fn finalizers(&self, pod: &str, finalizers: Value) {
+        let patch = json!({"metadata": {"finalizers": finalizers}});
+        done(self.hand.api.merge(Kind::POD, pod, &patch).await);
+    }
+
+    async fn report(&self, pod: &str, status: &Value) {
+        let stored = self
+            .hand
+            .report(pod, status)
+            .await
+            .unwrap_or_else(|error| panic!("{pod}: {error}"));
+        self.record.reach(&Stored::from(stored)).await;
+    }
+}
+
+/// The requests that scheduler and kubelet send.
+#[derive(Clone)]
+struct Hand {
+    api: Api,
+    node: String,
+}
+
+impl Hand {
+    async fn bind(&self, pod: &str, node: &str) -> Result<Value, ApiError> {
+        let body = json!({
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": pod},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        });
+        self.api.create_at(Kind::POD, &format!("{pod}/binding"), &body).await
+    }
+
+    async fn report(&self, pod: &str, status: &Value) -> Result<Value, ApiError> {
+        self.api
+            .merge(Kind::POD, &format!("{pod}/status"), &json!({ "status": status }))
+            .await
+    }
+
+    async fn end(&self, pod: &str) -> Result<Value, ApiError> {
+        self.api.delete(Kind::POD, pod, &json!({"gracePeriodSeconds": 0})).await
+    }
+
+    /// Does what habits demand. A pod that has changed or gone meanwhile is seen again, or needs nothing.
+    async fn act(&self, deed: Deed, pod: &Stored) {
+        let name = pod.name();
+        let answer = match deed {
+            Deed::End => self.end(name).await,
+            Deed::Start => {
+                if !is_bound(pod) {
+                    let _ = self.bind(name, &self.node).await;
+                }
+                self.report(name, &running("True", SystemClock.now(), 0)).await
+            }
+        };
+        if let Err(error) = answer {
+            assert!(matches!(error.code, 404 | 409), "{name}: {error}");
+        }
+    }
+}
+
+/// Follows the record and does what the habits demand, once per pod and deed.
+async fn serve(hand: Hand, record: Arc<Record>, mut habits: watch::Receiver<Habits>) {
+    let mut done = HashSet::new();
+    loop {
+        let wanted = habits.borrow_and_update().clone();
+        let long = Duration::from_hours(1);
+        let due = tokio::select! {
+            due = record.find(long, |state| Some(due(state, &wanted, &done)).filter(|due| !due.is_empty())) => due,
+            _ = habits.changed() => None,
+        };
+        let due = due.unwrap_or_default();
+        done.extend(due.iter().map(|(deed, pod)| (*deed, pod.uid().to_owned())));
+        let hand = &hand;
+        let acts = due
+            .into_iter()
+            .map(|(deed, pod)| async move { hand.act(deed, &pod).await });
+        futures::stream::iter(acts)
+            .for_each_concurrent(CONCURRENCY, |act| act)
+            .await;
+    }
+}
+
+fn due(state: &State, habits: &Habits, done: &HashSet<(Deed, String)>) -> Vec<(Deed, Stored)> {
+    let deed = |pod: &Stored| {
+        let ends = habits.ends && pod.is_terminating() && is_bound(pod);
+        let starts = pod.is_active() && !pod.is_ready() && habits.gets_ready(pod);
+        ends.then_some(Deed::End).or_else(|| starts.then_some(Deed::Start))
+    };
+    let open = |(deed, pod): &(Deed, Stored)| !done.contains(&(*deed, pod.uid().to_owned()));
+    state
+        .pods()
+        .into_iter()
+        .filter_map(|pod| Some((deed(pod)?, pod.clone())))
+        .filter(open)
+        .collect()
+}
+
+fn is_bound(pod: &Stored) -> bool {
+    !pod.text("/spec/nodeName").is_empty()
+}
+
+fn running(ready: &str, since: Timestamp, restarts: u32) -> Value {
+    let since = to_api(since);
+    json!({
+        "phase": "Running",
+        "startTime": since,
+        "conditions": [
+            {"type": "PodScheduled", "status": "True", "lastTransitionTime": since},
+            {"type": "Ready", "status": ready, "lastTransitionTime": since},
+        ],
+        "containerStatuses": [{
+            "name": "main", "image": "", "imageID": "", "ready": ready == "True", "restartCount": restarts,
+            "state": {"running": {"startedAt": since}},
+        }],
+    })
+}
+
+fn finished(phase: &str, exit_code: u8) -> Value {
+    let now = to_api(SystemClock.now());
+    json!({
+        "phase": phase,
+        "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": now}],
+        "containerStatuses": [{
+            "name": "main", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+            "state": {"terminated": {"exitCode": exit_code, "finishedAt": now}},
+        }],
+    })
+}
+
+fn done(answer: Result<Value, ApiError>) {
+    if let Err(error) = answer {
+        panic!("{error}");
+    }
+}

@@ -1,0 +1,257 @@
+//! A record of every version of every object in a namespace, kept by watches.
+//!
+//! Tests wait on it instead of polling, and ask it afterwards what has been written in which order. A bound that holds for
+//! every recorded version holds always, not only at the moments somebody looked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{TryStreamExt as _, pin_mut};
+use kube::api::WatchEvent;
+use serde_json::Value;
+use std::sync::{Mutex, MutexGuard};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use workload_core::id::Kind;
+
+use crate::api::{Api, EVENT};
+use crate::object::Stored;
+
+/// What is recorded.
+pub const KINDS: [Kind; 4] = [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::POD, EVENT];
+
+/// How an object came to a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was created.
+    Added,
+    /// It was written.
+    Modified,
+    /// It went; the version is its last state.
+    Deleted,
+}
+
+/// One write that the server accepted.
+#[derive(Clone, Debug)]
+pub struct Version {
+    /// What happened.
+    pub change: Change,
+    /// The object after it.
+    pub object: Stored,
+    /// The object before it; none for a new one.
+    pub before: Option<Stored>,
+}
+
+impl Version {
+    /// True if this write gave the value at `pointer` another content.
+    pub fn changed(&self, pointer: &str) -> bool {
+        self.before
+            .as_ref()
+            .is_none_or(|before| before.at(pointer) != self.object.at(pointer))
+    }
+}
+
+/// What the record knows: the namespace as it is now, and how it came to that.
+#[derive(Default)]
+pub struct State {
+    present: BTreeMap<(&'static str, String), (usize, Stored)>,
+    history: Vec<Version>,
+    born: usize,
+    broken: Option<String>,
+}
+
+impl State {
+    /// The object of that name, if it exists.
+    pub fn get(&self, kind: Kind, name: &str) -> Option<&Stored> {
+        self.present
+            .get(&(kind.kind, name.to_owned()))
+            .map(|(_, object)| object)
+    }
+
+    /// All objects of a kind, in the order in which they were created.
+    pub fn all(&self, kind: Kind) -> Vec<&Stored> {
+        let mut found: Vec<_> = self
+            .present
+            .iter()
+            .filter(|((of, _), _)| *of == kind.kind)
+            .map(|(_, entry)| entry)
+            .collect();
+        found.sort_by_key(|(born, _)| *born);
+        found.into_iter().map(|(_, object)| object).collect()
+    }
+
+    /// The Deployment of that name.
+    pub fn deployment(&self, name: &str) -> Option<&Stored> {
+        self.get(Kind::DEPLOYMENT, name)
+    }
+
+    /// All ReplicaSets, oldest first.
+    pub fn replica_sets(&self) -> Vec<&Stored> {
+        self.all(Kind::REPLICA_SET)
+    }
+
+    /// Sizes of all ReplicaSets, oldest first.
+    pub fn sizes(&self) -> Vec<i64> {
+        self.replica_sets().iter().map(|set| set.size()).collect()
+    }
+
+    /// All pods, oldest first, whatever their state.
+    pub fn pods(&self) -> Vec<&Stored> {
+        self.all(Kind::POD)
+    }
+
+    /// Pods that are neither finished nor about to be deleted, oldest first.
+    pub fn active_pods(&self) -> Vec<&Stored> {
+        self.pods().into_iter().filter(|pod| pod.is_active()).collect()
+    }
+
+    /// All pods that `owner` controls, oldest first.
+    pub fn pods_of(&self, owner: &Stored) -> Vec<&Stored> {
+        self.pods()
+            .into_iter()
+            .filter(|pod| pod.is_controlled_by(owner))
+            .collect()
+    }
+
+    /// Events about the object of that name with that reason.
+    pub fn events(&self, about: &str, reason: &str) -> Vec<&Stored> {
+        let fits = |event: &&Stored| event.text("/involvedObject/name") == about && event.text("/reason") == reason;
+        self.all(EVENT).into_iter().filter(fits).collect()
+    }
+
+    /// Every recorded write of a kind, in order.
+    pub fn writes(&self, kind: Kind) -> impl Iterator<Item = &Version> {
+        self.history
+            .iter()
+            .filter(move |version| version.object.kind() == kind.kind)
+    }
+
+    /// Every recorded write, in the order in which the server accepted them.
+    pub fn in_order(&self) -> Vec<&Version> {
+        let mut all: Vec<_> = self.history.iter().collect();
+        all.sort_by_key(|version| version.object.version());
+        all
+    }
+
+    /// The version up to which the record of `object` reaches, also after it is gone.
+    fn reached(&self, object: &Stored) -> bool {
+        let same = |version: &&Version| version.object.kind() == object.kind() && version.object.uid() == object.uid();
+        self.history
+            .iter()
+            .rev()
+            .find(same)
+            .is_some_and(|version| version.object.version() >= object.version())
+    }
+
+    fn apply(&mut self, kind: Kind, change: Change, mut object: Value) {
+        object["kind"] = kind.kind.into();
+        let object = Stored::from(object);
+        let key = (kind.kind, object.name().to_owned());
+        let (born, before) = match self.present.remove(&key) {
+            Some((born, before)) => (born, Some(before)),
+            None => (self.born, None),
+        };
+        self.born += 1;
+        if change != Change::Deleted {
+            self.present.insert(key, (born, object.clone()));
+        }
+        self.history.push(Version { change, object, before });
+    }
+}
+
+/// The running record. Its watches end when it is dropped.
+pub struct Record {
+    shared: Arc<Shared>,
+    _watches: JoinSet<()>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: watch::Sender<()>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Record {
+    /// Records `namespace` from `version` on, at which it was empty.
+    pub(crate) fn start(namespace: &Api, version: &str) -> Self {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            changed: watch::Sender::new(()),
+        });
+        let mut watches = JoinSet::new();
+        for kind in KINDS {
+            let (shared, api, version) = (Arc::clone(&shared), namespace.clone(), version.to_owned());
+            watches.spawn(async move {
+                let end = follow(&shared, &api, kind, &version).await;
+                let why = end.map_or_else(|error| error.to_string(), |()| "it ended".to_owned());
+                shared.lock().broken = Some(format!("watch of {kind}: {why}"));
+                shared.changed.send_replace(());
+            });
+        }
+        Self {
+            shared,
+            _watches: watches,
+        }
+    }
+
+    /// Looks at the state. The look must not wait for anything.
+    pub fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.shared.lock())
+    }
+
+    /// Waits until `find` finds something; `None` when it did not within that time.
+    pub async fn find<T>(&self, within: Duration, mut find: impl FnMut(&State) -> Option<T>) -> Option<T> {
+        let mut changes = self.shared.changed.subscribe();
+        let wait = async {
+            loop {
+                changes.borrow_and_update();
+                {
+                    let state = self.shared.lock();
+                    if let Some(broken) = &state.broken {
+                        panic!("the record of the namespace broke: {broken}");
+                    }
+                    if let Some(found) = find(&state) {
+                        return found;
+                    }
+                }
+                changes.changed().await.expect("the record lives as long as this");
+            }
+        };
+        tokio::time::timeout(within, wait).await.ok()
+    }
+
+    /// Waits until the record knows this version of `object`, or a later one.
+    pub(crate) async fn reach(&self, object: &Stored) {
+        let reached = self
+            .find(Duration::from_secs(30), |state| state.reached(object).then_some(()))
+            .await;
+        assert!(
+            reached.is_some(),
+            "the watch does not show {object:?} at version {}",
+            object.version()
+        );
+    }
+}
+
+async fn follow(shared: &Shared, api: &Api, kind: Kind, version: &str) -> Result<(), kube::Error> {
+    let events = api.watch(kind, version).await?;
+    pin_mut!(events);
+    while let Some(event) = events.try_next().await? {
+        let (change, object) = match event {
+            WatchEvent::Added(object) => (Change::Added, object),
+            WatchEvent::Modified(object) => (Change::Modified, object),
+            WatchEvent::Deleted(object) => (Change::Deleted, object),
+            WatchEvent::Bookmark(_) => continue,
+            WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
+        };
+        shared.lock().apply(kind, change, object);
+        shared.changed.send_replace(());
+    }
+    Ok(())
+}

@@ -1,0 +1,350 @@
+//! The stage of one test.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use rand::RngExt as _;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use workload_core::id::Kind;
+
+use crate::api::{Api, ApiError, EVENT, NAMESPACE};
+use crate::controller::Controller;
+use crate::identity;
+use crate::kubectl;
+use crate::kubelet::Kubelet;
+use crate::object::Stored;
+use crate::record::{KINDS, Record, State};
+use crate::server::{Server, block_on, environment, skipped};
+
+/// The longest that anything may take that should happen at once, on a busy machine.
+const WITHIN: Duration = Duration::from_mins(1);
+
+/// A controller to test.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// The name of the program and of its service account.
+    pub name: &'static str,
+    /// The rights that it ships with, as a JSON list of RBAC rules.
+    pub rules: &'static str,
+}
+
+/// Who reconciles in a scene.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The program under test.
+    Ours,
+    /// kube-controller-manager.
+    Upstream,
+    /// Nobody: the scene asks what the server itself does.
+    Nobody,
+}
+
+/// Runs a test on a stage of its own, with the program under test at work there.
+///
+/// With `WORKLOAD_TEST_SUBJECT=upstream` kube-controller-manager takes the program's place: what a test demands of us is held
+/// against the original. Without servers the test is skipped, and says so.
+pub fn scenario(program: &Program, body: impl AsyncFnOnce(&mut Scene)) {
+    let upstream = environment("WORKLOAD_TEST_SUBJECT").is_some_and(|subject| subject == "upstream");
+    let subject = if upstream { Subject::Upstream } else { Subject::Ours };
+    block_on(play(subject, Some((program, &[])), body));
+}
+
+/// As [`scenario()`], with flags for the program; upstream never takes its place.
+pub fn scenario_with(program: &Program, flags: &[&str], body: impl AsyncFnOnce(&mut Scene)) {
+    block_on(play(Subject::Ours, Some((program, flags)), body));
+}
+
+/// Runs a test of what the API server itself does; no controller interferes.
+pub fn fact(body: impl AsyncFnOnce(&mut Scene)) {
+    block_on(play(Subject::Nobody, None, body));
+}
+
+async fn play(subject: Subject, program: Option<(&Program, &[&str])>, body: impl AsyncFnOnce(&mut Scene)) {
+    let server = match subject {
+        Subject::Ours | Subject::Nobody => Server::ours().await,
+        Subject::Upstream => Server::kcm().await,
+    };
+    let Some(server) = server else {
+        skipped("the servers of `cargo xtask test`");
+        return;
+    };
+    let mut scene = Scene::set(server, subject).await;
+    if let (Subject::Ours, Some((program, flags))) = (subject, program) {
+        scene.controller = Some(scene.start(program, &["--leader-elect=false"], flags).await);
+    }
+    let end = AssertUnwindSafe(body(&mut scene)).catch_unwind().await;
+    if end.is_err() {
+        scene.report();
+    }
+    scene.strike().await;
+    if let Err(panic) = end {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// A namespace of its own, who reconciles in it, a kubelet, and a record of all that is stored.
+pub struct Scene {
+    server: &'static Server,
+    subject: Subject,
+    name: String,
+    api: Api,
+    record: Arc<Record>,
+    kubelet: Kubelet,
+    controller: Option<Controller>,
+    dir: TempDir,
+}
+
+impl Scene {
+    async fn set(server: &'static Server, subject: Subject) -> Self {
+        let name = format!("test-{:08x}", rand::rng().random::<u32>());
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let made = server
+            .api()
+            .create(NAMESPACE, &namespace)
+            .await
+            .unwrap_or_else(|error| panic!("{error}"));
+        let version = made["metadata"]["resourceVersion"].as_str().expect("a version");
+        let api = server.api().namespace(&name);
+        let record = Arc::new(Record::start(&api, version));
+        let kubelet = Kubelet::start(api.clone(), Arc::clone(&record), format!("{name}-node"));
+        let dir = tempfile::tempdir().expect("a directory");
+        Self {
+            server,
+            subject,
+            name,
+            api,
+            record,
+            kubelet,
+            controller: None,
+            dir,
+        }
+    }
+
+    /// Ends what runs and removes what is stored. What is already gone or cannot be removed is left to the server's end.
+    async fn strike(&mut self) {
+        self.controller = None;
+        let _ = self.server.api().delete(NAMESPACE, &self.name, &Value::Null).await;
+        let held = self.look(|state| {
+            names(
+                state
+                    .pods()
+                    .into_iter()
+                    .filter(|pod| !pod.at("/metadata/finalizers").is_null()),
+            )
+        });
+        for pod in held {
+            let _ = self
+                .api
+                .merge(Kind::POD, &pod, &json!({"metadata": {"finalizers": null}}))
+                .await;
+        }
+        let _ = self.api.delete_all_now(Kind::POD).await;
+    }
+
+    /// Starts another instance of `program` with the rights that it ships with. It reconciles this namespace only.
+    pub async fn start(&self, program: &Program, flags: &[&str], more: &[&str]) -> Controller {
+        let dir = tempfile::tempdir_in(&self.dir).expect("a directory").keep();
+        let kubeconfig = identity::kubeconfig(self.server, program.name, program.rules, &dir).await;
+        let place = [
+            format!("--kubeconfig={}", kubeconfig.display()),
+            format!("--namespace={}", self.name),
+        ];
+        let flags = flags.iter().chain(more).map(|flag| (*flag).to_owned());
+        Controller::start(program.name, &place.into_iter().chain(flags).collect::<Vec<_>>(), &dir).await
+    }
+
+    /// The program under test; none where upstream or nobody reconciles.
+    pub fn controller(&self) -> Option<&Controller> {
+        self.controller.as_ref()
+    }
+
+    /// Takes the program under test out of the scene, to end it.
+    pub fn take_controller(&mut self) -> Option<Controller> {
+        self.controller.take()
+    }
+
+    /// Puts an instance into the scene as the program under test.
+    pub fn put_controller(&mut self, controller: Controller) {
+        self.controller = Some(controller);
+    }
+
+    /// Who reconciles.
+    pub fn subject(&self) -> Subject {
+        self.subject
+    }
+
+    /// The scene's namespace.
+    pub fn namespace(&self) -> &str {
+        &self.name
+    }
+
+    /// Requests to the scene's namespace; their effects may not yet be in the record.
+    pub fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// The server with full rights.
+    pub fn server(&self) -> &'static Server {
+        self.server
+    }
+
+    /// Its scheduler and kubelet.
+    pub fn kubelet(&self) -> &Kubelet {
+        &self.kubelet
+    }
+
+    /// Runs kubectl in the scene's namespace.
+    pub async fn kubectl(&self, args: &[&str]) -> kubectl::Output {
+        kubectl::run(self.server.kubeconfig(), self.dir.path(), &self.name, args).await
+    }
+
+    /// Creates an object and returns it as stored.
+    pub async fn create(&self, object: impl Into<Value>) -> Stored {
+        let object = object.into();
+        let kind = kind_of(&object);
+        self.recorded(self.api.create(kind, &object).await).await
+    }
+
+    /// Changes an object by a JSON merge patch. `name` may carry a subresource: `web/status`.
+    pub async fn merge(&self, kind: Kind, name: &str, patch: Value) -> Stored {
+        self.recorded(self.api.merge(kind, name, &patch).await).await
+    }
+
+    /// Deletes an object by a plain DELETE.
+    pub async fn delete(&self, kind: Kind, name: &str) {
+        self.delete_with(kind, name, &Value::Null).await;
+    }
+
+    /// Deletes an object with options such as `{"propagationPolicy": "Orphan"}`.
+    pub async fn delete_with(&self, kind: Kind, name: &str, options: &Value) {
+        self.api
+            .delete(kind, name, options)
+            .await
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+
+    /// Gives a Deployment or ReplicaSet another size.
+    pub async fn scale(&self, kind: Kind, name: &str, size: u32) -> Stored {
+        self.merge(kind, name, json!({"spec": {"replicas": size}})).await
+    }
+
+    /// Gives the Deployment's only container another image.
+    pub async fn set_image(&self, deployment: &str, image: &str) -> Stored {
+        let container = json!([{"name": "main", "image": image}]);
+        self.merge(
+            Kind::DEPLOYMENT,
+            deployment,
+            json!({"spec": {"template": {"spec": {"containers": container}}}}),
+        )
+        .await
+    }
+
+    /// Looks at the namespace as it is recorded.
+    pub fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        self.record.look(look)
+    }
+
+    /// Waits until `find` finds something. Fails, with all that is known, if it takes too long.
+    pub async fn find<T>(&self, what: &str, find: impl FnMut(&State) -> Option<T>) -> T {
+        self.find_within(WITHIN, what, find).await
+    }
+
+    /// As [`Scene::find`], with a time of its own.
+    pub async fn find_within<T>(&self, within: Duration, what: &str, find: impl FnMut(&State) -> Option<T>) -> T {
+        let found = self.record.find(within, find).await;
+        found.unwrap_or_else(|| panic!("not within {within:?}: {what}"))
+    }
+
+    /// Waits until `holds` is true.
+    pub async fn until(&self, what: &str, mut holds: impl FnMut(&State) -> bool) {
+        self.find(what, |state| holds(state).then_some(())).await;
+    }
+
+    /// Watches for that long that `holds` stays true.
+    pub async fn holds_for(&self, time: Duration, what: &str, mut holds: impl FnMut(&State) -> bool) {
+        let broken = self.record.find(time, |state| (!holds(state)).then_some(())).await;
+        assert!(broken.is_none(), "does not hold: {what}");
+    }
+
+    /// Watches for that long that nobody writes a workload object or pod.
+    pub async fn quiet_for(&self, time: Duration) {
+        let workloads = |state: &State| {
+            state
+                .in_order()
+                .iter()
+                .filter(|write| write.object.kind() != EVENT.kind)
+                .count()
+        };
+        let before = self.look(workloads);
+        self.holds_for(time, "nothing is written", |state| workloads(state) == before)
+            .await;
+    }
+
+    /// Waits until the record shows all that the server stores at this moment.
+    pub async fn catch_up(&self) {
+        for kind in KINDS {
+            let (version, stored) = self.api.list(kind).await.unwrap_or_else(|error| panic!("{error}"));
+            let stored: Vec<_> = stored.into_iter().map(Stored::from).collect();
+            let has = |all: &[&Stored], one: &Stored| {
+                all.iter()
+                    .any(|object| object.uid() == one.uid() && object.version() >= one.version())
+            };
+            self.until("the record shows what is stored", |state| {
+                let shown = state.all(kind);
+                let nothing_lacks = stored.iter().all(|object| has(&shown, object));
+                // What the list did not have must be newer than it.
+                let nothing_stays = shown
+                    .iter()
+                    .all(|object| object.version() > version || stored.iter().any(|one| one.uid() == object.uid()));
+                nothing_lacks && nothing_stays
+            })
+            .await;
+        }
+    }
+
+    async fn recorded(&self, answer: Result<Value, ApiError>) -> Stored {
+        let stored = Stored::from(answer.unwrap_or_else(|error| panic!("{error}")));
+        if KINDS.iter().any(|kind| kind.kind == stored.kind()) {
+            self.record.reach(&stored).await;
+        }
+        stored
+    }
+
+    /// Prints what people need to find out why the test failed.
+    #[allow(clippy::print_stderr, reason = "libtest shows it with the failed test")]
+    fn report(&self) {
+        eprintln!("--- namespace {} ({:?}) at the end", self.name, self.subject);
+        self.look(|state| {
+            for kind in KINDS {
+                for object in state.all(kind) {
+                    eprintln!("{object}");
+                }
+            }
+        });
+        if let Some(controller) = &self.controller {
+            eprintln!("--- log of the controller\n{}", controller.log_about(""));
+        }
+    }
+}
+
+/// Names of these objects.
+pub fn names<'a>(objects: impl IntoIterator<Item = &'a Stored>) -> Vec<String> {
+    objects.into_iter().map(|object| object.name().to_owned()).collect()
+}
+
+fn kind_of(object: &Value) -> Kind {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let known = [
+        Kind::DEPLOYMENT,
+        Kind::REPLICA_SET,
+        Kind::POD,
+        crate::api::RESOURCE_QUOTA,
+    ];
+    known
+        .into_iter()
+        .find(|known| known.kind == kind)
+        .unwrap_or_else(|| panic!("an object of kind {kind:?}"))
+}

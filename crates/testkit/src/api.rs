@@ -13,8 +13,17 @@ pub const EVENT: Kind = core("Event", "events");
 pub const NAMESPACE: Kind = core("Namespace", "namespaces");
 /// core/v1 ServiceAccount.
 pub const SERVICE_ACCOUNT: Kind = core("ServiceAccount", "serviceaccounts");
+/// core/v1 ConfigMap.
+pub const CONFIG_MAP: Kind = core("ConfigMap", "configmaps");
 /// core/v1 ResourceQuota.
 pub const RESOURCE_QUOTA: Kind = core("ResourceQuota", "resourcequotas");
+/// policy/v1 PodDisruptionBudget.
+pub const POD_DISRUPTION_BUDGET: Kind = Kind {
+    group: "policy",
+    version: "v1",
+    kind: "PodDisruptionBudget",
+    plural: "poddisruptionbudgets",
+};
 /// rbac ClusterRole; not in a namespace.
 pub const CLUSTER_ROLE: Kind = rbac("ClusterRole", "clusterroles");
 /// rbac ClusterRoleBinding; not in a namespace.

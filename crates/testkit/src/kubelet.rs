@@ -92,12 +92,9 @@ impl Kubelet {
         });
     }
 
-    /// From now on every pod gets ready, but terminating pods stay until [`Kubelet::end`].
-    pub fn auto_but_keep_terminating(&self) {
-        self.habits.send_replace(Habits {
-            starts: Starts::All,
-            ends: false,
-        });
+    /// From now on terminating pods stay until [`Kubelet::end`]. Which pods get ready does not change.
+    pub fn keep_terminating(&self) {
+        self.habits.send_modify(|habits| habits.ends = false);
     }
 
     /// From now on nothing happens by itself.
@@ -108,6 +105,8 @@ impl Kubelet {
     /// Binds a pod to a node.
     pub async fn bind(&self, pod: &str, node: &str) {
         done(self.hand.bind(pod, node).await);
+        self.shown("bound", |state| state.get(Kind::POD, pod).is_none_or(is_bound))
+            .await;
     }
 
     /// Gets a pod ready, on the kubelet's own node unless it is bound.
@@ -121,7 +120,7 @@ impl Kubelet {
             .record
             .look(|state| state.get(Kind::POD, pod).is_some_and(is_bound));
         if !bound {
-            done(self.hand.bind(pod, &self.hand.node).await);
+            self.bind(pod, &self.hand.node).await;
         }
         self.report(pod, &running("True", since, restarts)).await;
     }
@@ -149,10 +148,7 @@ impl Kubelet {
     /// Removes a terminating pod from its node.
     pub async fn end(&self, pod: &str) {
         done(self.hand.end(pod).await);
-        let gone = self.record.find(Duration::from_secs(30), |state| {
-            state.get(Kind::POD, pod).is_none().then_some(())
-        });
-        assert!(gone.await.is_some(), "pod {pod} stays");
+        self.shown("gone", |state| state.get(Kind::POD, pod).is_none()).await;
     }
 
     /// Keeps a pod from going away, whoever deletes it.
@@ -163,6 +159,14 @@ impl Kubelet {
     /// Lets a held pod go.
     pub async fn release(&self, pod: &str) {
         self.finalizers(pod, Value::Null).await;
+    }
+
+    async fn shown(&self, what: &str, holds: impl Fn(&State) -> bool) {
+        let shown = self
+            .record
+            .find(Duration::from_secs(30), |state| holds(state).then_some(()))
+            .await;
+        assert!(shown.is_some(), "the record does not show the pod {what}");
     }
 
     async fn finalizers(&self, pod: &str, finalizers: Value) {

@@ -27,4 +27,4 @@ pub mod record;
 mod scene;
 pub mod server;
 
-pub use scene::{Program, Scene, Subject, fact, scenario, scenario_with};
+pub use scene::{Program, Scene, Subject, fact, names, scenario, scenario_with};

@@ -134,6 +134,26 @@ impl State {
         all
     }
 
+    /// Every size that a ReplicaSet was given, in order: which ReplicaSet, counted from 1 by birth, and the size.
+    pub fn sizes_given(&self) -> Vec<(usize, i64)> {
+        let mut born: Vec<&str> = Vec::new();
+        let mut given = Vec::new();
+        for write in self
+            .writes(Kind::REPLICA_SET)
+            .filter(|write| write.change != Change::Deleted)
+        {
+            let uid = write.object.uid();
+            let at = born.iter().position(|known| *known == uid).unwrap_or_else(|| {
+                born.push(uid);
+                born.len() - 1
+            });
+            if write.changed("/spec/replicas") {
+                given.push((at + 1, write.object.size()));
+            }
+        }
+        given
+    }
+
     /// The version up to which the record of `object` reaches, also after it is gone.
     fn reached(&self, object: &Stored) -> bool {
         let same = |version: &&Version| version.object.kind() == object.kind() && version.object.uid() == object.uid();

@@ -22,6 +22,9 @@ use crate::server::{Server, block_on, environment, skipped};
 /// The longest that anything may take that should happen at once, on a busy machine.
 const WITHIN: Duration = Duration::from_mins(1);
 
+/// How often something is looked at that the record does not show.
+const POLL: Duration = Duration::from_millis(100);
+
 /// A controller to test.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
@@ -263,6 +266,17 @@ impl Scene {
         self.find(what, |state| holds(state).then_some(())).await;
     }
 
+    /// Asks again and again until the answer is yes: for what the record does not show.
+    pub async fn eventually(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {
+        let asking = async {
+            while !holds().await {
+                tokio::time::sleep(POLL).await;
+            }
+        };
+        let end = tokio::time::timeout(WITHIN, asking).await;
+        assert!(end.is_ok(), "not within {WITHIN:?}: {what}");
+    }
+
     /// Watches for that long that `holds` stays true.
     pub async fn holds_for(&self, time: Duration, what: &str, mut holds: impl FnMut(&State) -> bool) {
         let broken = self.record.find(time, |state| (!holds(state)).then_some(())).await;
@@ -281,6 +295,38 @@ impl Scene {
         let before = self.look(workloads);
         self.holds_for(time, "nothing is written", |state| workloads(state) == before)
             .await;
+    }
+
+    /// Creates a Deployment, gets every pod ready from now on, and waits until nothing is left to do.
+    pub async fn settle(&self, deployment: impl Into<Value>) -> Stored {
+        self.kubelet.auto();
+        let created = self.create(deployment).await;
+        self.until_settled(created.name()).await;
+        created
+    }
+
+    /// Waits until a Deployment's rollout is over by the rules of `kubectl rollout status`, and says so.
+    pub async fn until_rolled_out(&self, deployment: &str) {
+        let over = |web: &Stored| web.is_rolled_out() && web.says("Progressing") != "True ReplicaSetUpdated";
+        self.until("the rollout is over", |state| {
+            state.deployment(deployment).is_some_and(over)
+        })
+        .await;
+    }
+
+    /// Waits until the rollout is over, no pod is left terminating, and every status says so.
+    pub async fn until_settled(&self, deployment: &str) {
+        self.until_rolled_out(deployment).await;
+        let settled = |set: &&Stored| {
+            set.is_observed() && set.count("replicas") == set.size() && set.count("terminatingReplicas") == 0
+        };
+        self.until("every status is up to date", |state| {
+            let quiet = state
+                .deployment(deployment)
+                .is_some_and(|web| web.count("terminatingReplicas") == 0);
+            quiet && state.pods().iter().all(|pod| !pod.is_terminating()) && state.replica_sets().iter().all(settled)
+        })
+        .await;
     }
 
     /// Waits until the record shows all that the server stores at this moment.

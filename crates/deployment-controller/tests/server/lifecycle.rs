@@ -1,0 +1,155 @@
+//! The controllers' own life, and the end of what they work on.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::api::NAMESPACE;
+use testkit::builders::{Manifest as _, Templated as _, deployment};
+use testkit::record::{Change, State};
+use testkit::{Scene, names};
+use workload_core::id::Kind;
+
+use crate::{PROGRAM, ours_only, scenario};
+
+/// Kills the controllers and starts them again.
+async fn restart(scene: &mut Scene) {
+    scene.take_controller().unwrap().kill();
+    let again = scene.start(&PROGRAM, &["--leader-elect=false"], &[]).await;
+    scene.put_controller(again);
+}
+
+// proves: deployment/I-1, deployment/W-25, deployment/C-6
+#[test]
+fn a_settled_namespace_sees_no_write_neither_at_rest_nor_after_a_restart() {
+    ours_only(async |scene| {
+        scene.settle(deployment("web").replicas(3)).await;
+        scene.set_image("web", "b").await;
+        scene.until_settled("web").await;
+        restart(scene).await;
+        scene.quiet_for(Duration::from_secs(3)).await;
+        let metrics = scene.controller().unwrap().metrics().await;
+        assert_eq!(metrics.sum("write_attempts_total", &[]), 0.0);
+    });
+}
+
+// proves: deployment/I-2, deployment/I-3, deployment/D-34
+#[test]
+fn a_rollout_survives_a_controller_that_is_killed_again_and_again() {
+    ours_only(async |scene| {
+        scene.settle(deployment("web").replicas(10).rolling(3, 2)).await;
+        let start = scene.set_image("web", "b").await;
+        for ready in [1, 4, 7] {
+            scene
+                .until("some progress", |state| {
+                    state.deployment("web").unwrap().count("updatedReplicas") >= ready
+                })
+                .await;
+            restart(scene).await;
+        }
+        scene.until_settled("web").await;
+        assert_eq!(scene.look(State::sizes), [0, 10]);
+        crate::never_outside(scene, start.version(), 13, 8);
+        let made = scene.look(|state| {
+            state
+                .writes(Kind::POD)
+                .filter(|write| write.change == Change::Added)
+                .count()
+        });
+        assert_eq!(made, 20);
+    });
+}
+
+// proves: deployment/C-4, deployment/C-24, deployment/D-15, deployment/C-73
+#[test]
+fn nothing_is_made_or_told_in_a_namespace_that_is_going() {
+    scenario(async |scene| {
+        scene.settle(deployment("web").replicas(3)).await;
+        scene.kubelet().keep_terminating();
+        let namespace = scene.namespace().to_owned();
+        let gone = scene
+            .server()
+            .api()
+            .delete(NAMESPACE, &namespace, &Value::Null)
+            .await
+            .unwrap();
+        let since: u64 = gone["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+        scene
+            .until("the pods are terminating", |state| {
+                state.pods().iter().all(|pod| pod.is_terminating())
+            })
+            .await;
+        scene.kubelet().auto();
+        scene
+            .until("all is gone", |state| {
+                state.pods().is_empty() && state.replica_sets().is_empty() && state.deployment("web").is_none()
+            })
+            .await;
+        scene.look(|state| {
+            let made =
+                |write: &&testkit::record::Version| write.change == Change::Added && write.object.version() > since;
+            assert_eq!(state.writes(Kind::POD).filter(made).count(), 0);
+            assert_eq!(
+                state
+                    .all(testkit::api::EVENT)
+                    .iter()
+                    .filter(|event| event.text("/reason") == "FailedCreate")
+                    .count(),
+                0
+            );
+        });
+    });
+}
+
+// proves: deployment/D-80, deployment/C-11
+#[test]
+fn a_deployment_on_its_way_out_makes_and_adopts_nothing() {
+    scenario(async |scene| {
+        scene.settle(deployment("web").replicas(2).finalizer("test/hold")).await;
+        scene
+            .delete_with(Kind::DEPLOYMENT, "web", &json!({"propagationPolicy": "Orphan"}))
+            .await;
+        scene
+            .until("its set is an orphan", |state| {
+                state.replica_sets()[0].controller().is_none()
+            })
+            .await;
+        scene.set_image("web", "b").await;
+        scene.scale(Kind::DEPLOYMENT, "web", 5).await;
+        scene
+            .until("it is observed", |state| state.deployment("web").unwrap().is_observed())
+            .await;
+        assert_eq!(scene.look(State::sizes), [2]);
+        assert!(scene.look(|state| state.replica_sets()[0].controller().is_none()));
+        scene
+            .merge(Kind::DEPLOYMENT, "web", json!({"metadata": {"finalizers": null}}))
+            .await;
+    });
+}
+
+// proves: deployment/RS-10, deployment/D-71, deployment/C-1
+#[test]
+fn a_lost_pod_is_replaced_at_once_and_the_rollout_stays_finished() {
+    scenario(async |scene| {
+        scene.settle(deployment("web").replicas(3)).await;
+        let pods = scene.look(|state| names(state.pods()));
+        scene
+            .delete_with(Kind::POD, &pods[0], &json!({"gracePeriodSeconds": 0}))
+            .await;
+        scene
+            .until("it is replaced", |state| {
+                state.pods().len() == 3 && state.get(Kind::POD, &pods[0]).is_none()
+            })
+            .await;
+        scene.until_settled("web").await;
+        scene.look(|state| {
+            let finished =
+                |write: &&testkit::record::Version| write.object.says("Progressing") == "True NewReplicaSetAvailable";
+            assert!(
+                state
+                    .writes(Kind::DEPLOYMENT)
+                    .skip_while(|write| !finished(write))
+                    .all(|write| finished(&write))
+            );
+        });
+    });
+}

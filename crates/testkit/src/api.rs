@@ -194,8 +194,8 @@ impl Api {
         self.client.request_events(request).await
     }
 
-    async fn send(&self, method: Method, path: &str, patch: Option<PatchType>, body: &Value) -> Answer {
-        let content_type = match patch {
+    async fn send(&self, method: Method, path: &str, form: Option<PatchType>, body: &Value) -> Answer {
+        let content_type = match form {
             Some(PatchType::Merge) => "application/merge-patch+json",
             Some(PatchType::Strategic) => "application/strategic-merge-patch+json",
             None => "application/json",
@@ -219,14 +219,13 @@ impl Api {
 
     fn path(&self, kind: Kind, name: &str) -> String {
         let root = if kind.group.is_empty() { "/api" } else { "/apis" };
-        let mut path = format!("{root}/{}", kind.api_version());
-        if let Some(namespace) = &self.namespace {
-            path.push_str(&format!("/namespaces/{namespace}"));
-        }
-        path.push_str(&format!("/{}", kind.plural));
-        if !name.is_empty() {
-            path.push_str(&format!("/{name}"));
-        }
-        path
+        let version = kind.api_version();
+        let namespace = self
+            .namespace
+            .as_ref()
+            .map(|name| format!("/namespaces/{name}"))
+            .unwrap_or_default();
+        let slash = if name.is_empty() { "" } else { "/" };
+        format!("{root}/{version}{namespace}/{}{slash}{name}", kind.plural)
     }
 }

@@ -11,6 +11,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::missing_panics_doc,
     reason = "a test that cannot go on panics"
 )]
 

@@ -15,7 +15,7 @@ pub struct Metrics {
 struct Series {
     name: String,
     labels: Vec<(String, String)>,
-    value: f64,
+    value: String,
 }
 
 impl Metrics {
@@ -26,10 +26,14 @@ impl Metrics {
         }
     }
 
-    /// The sum of all series of that name that carry these labels; 0 without any.
-    pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+    /// The sum of all series of that name that carry these labels; 0 without any. For counters and gauges of whole numbers.
+    pub fn count(&self, name: &str, labels: &[(&str, &str)]) -> u64 {
         let fits = |series: &&Series| series.name == name && labels.iter().all(|label| series.has(*label));
-        self.series.iter().filter(fits).map(|series| series.value).sum()
+        self.series
+            .iter()
+            .filter(fits)
+            .map(|series| series.value.parse::<u64>().expect("a whole number"))
+            .sum()
     }
 
     /// True if there is a series of that name with these labels.
@@ -46,7 +50,7 @@ impl Series {
             return None;
         }
         let (head, value) = line.rsplit_once(' ')?;
-        let value = value.parse().ok()?;
+        let value = value.to_owned();
         let Some((name, labels)) = head.split_once('{') else {
             return Some(Self {
                 name: head.to_owned(),
@@ -103,9 +107,9 @@ mod tests {
              depth 2\n\
              # EOF\n",
         );
-        assert_eq!(metrics.sum("writes_total", &[("kind", "Pod")]), 7.0);
-        assert_eq!(metrics.sum("writes_total", &[("verb", "patch"), ("kind", "Pod")]), 4.0);
-        assert_eq!(metrics.sum("depth", &[]), 2.0);
+        assert_eq!(metrics.count("writes_total", &[("kind", "Pod")]), 7);
+        assert_eq!(metrics.count("writes_total", &[("verb", "patch"), ("kind", "Pod")]), 4);
+        assert_eq!(metrics.count("depth", &[]), 2);
         assert!(!metrics.has("writes_total", &[("verb", "delete")]));
     }
 }

@@ -241,8 +241,8 @@ fn a_name_given_beside_a_generated_one_wins_and_clashes() {
 #[test]
 fn the_server_itself_keeps_rollback_annotations_readable() {
     fact(async |scene| {
-        web(scene).await;
         const ROLLBACK: &str = "deprecated.deployment.rollback.to";
+        web(scene).await;
         let mut kept = Vec::new();
         for value in ["one", "-1", "", "0", "+7"] {
             let patch = json!({"metadata": {"annotations": {ROLLBACK: value}}});

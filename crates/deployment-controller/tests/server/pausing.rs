@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::Scene;
-use testkit::builders::{Manifest as _, Templated as _, deployment};
+use testkit::builders::{Manifest as _, deployment};
 use testkit::record::State;
 use workload_core::id::Kind;
 

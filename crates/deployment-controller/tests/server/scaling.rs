@@ -34,52 +34,97 @@ fn scaling_in_the_middle_of_a_rollout_keeps_the_proportions() {
     });
 }
 
-/// ReplicaSets v1, v2, … of these sizes under a Deployment whose template is that of the last one, or of `v<new>`.
-async fn proportions(scene: &Scene, name: &str, sizes: &[u32], new: usize, surge: u32) {
-    let total: u32 = sizes.iter().sum();
-    for (at, size) in sizes.iter().enumerate() {
-        let hash = format!("v{}", at + 1);
-        scene
-            .create(old_set(name, &hash, *size, total - surge, total).image(&hash))
-            .await;
-    }
-    let unavailable = u32::from(surge == 0);
-    let paused = deployment(name)
-        .paused()
-        .image(&format!("v{new}"))
-        .replicas(total - surge)
-        .rolling(surge, unavailable);
-    scene.create(paused).await;
-    scene
-        .until("all adopted", |state| sets_of(state, name).len() == sizes.len())
-        .await;
+/// A Deployment whose ReplicaSets v1, v2, … have these sizes, and that is then scaled.
+struct Proportions {
+    name: &'static str,
+    sizes: &'static [u32],
+    /// Which of them has the Deployment's template, counted from 1.
+    new: u32,
+    surge: u32,
+    to: u32,
+    expected: &'static [i64],
 }
 
-fn sets_of<'a>(state: &'a State, deployment: &str) -> Vec<&'a Stored> {
-    let owner = state.deployment(deployment);
-    let owned = |set: &&Stored| owner.is_some_and(|owner| set.is_controlled_by(owner));
-    state.replica_sets().into_iter().filter(owned).collect()
+impl Proportions {
+    async fn set_up(&self, scene: &Scene) {
+        let total: u32 = self.sizes.iter().sum();
+        for (hash, size) in (1..).zip(self.sizes) {
+            let set = old_set(self.name, &format!("v{hash}"), *size, total - self.surge, total);
+            scene.create(set.image(&format!("v{hash}"))).await;
+        }
+        let unavailable = u32::from(self.surge == 0);
+        let web = deployment(self.name).paused().image(&format!("v{}", self.new));
+        scene
+            .create(web.replicas(total - self.surge).rolling(self.surge, unavailable))
+            .await;
+        scene
+            .until("all adopted", |state| self.sets(state).len() == self.sizes.len())
+            .await;
+    }
+
+    fn sets<'a>(&self, state: &'a State) -> Vec<&'a Stored> {
+        let owner = state.deployment(self.name);
+        let is_ours = |set: &&Stored| owner.is_some_and(|owner| set.is_controlled_by(owner));
+        state.replica_sets().into_iter().filter(is_ours).collect()
+    }
+
+    fn is_scaled(&self, state: &State) -> bool {
+        let sets = self.sets(state);
+        let sizes = sets.iter().map(|set| set.size());
+        sizes.eq(self.expected.iter().copied()) && all_remember(&sets, self.to, self.to + self.surge)
+    }
 }
 
 // proves: deployment/T-6, deployment/D-21, deployment/D-22, deployment/C-12, field/FR-DP-11
 #[test]
 fn what_proportions_leave_over_goes_to_the_largest_set_and_among_equals_by_age() {
     scenario(async |scene| {
-        let cases: [(&str, &[u32], usize, u32, u32, &[i64]); 5] = [
-            ("newest-grows", &[1, 1, 1], 3, 0, 4, &[1, 1, 2]),
-            ("oldest-shrinks", &[1, 1, 1], 3, 0, 2, &[0, 1, 1]),
-            ("large-shrinks", &[1, 8], 2, 0, 4, &[0, 4]),
-            ("largest-grows", &[2, 3, 2], 3, 0, 10, &[3, 4, 3]),
-            ("surge-counts", &[8, 5], 2, 3, 20, &[14, 9]),
+        let cases = [
+            Proportions {
+                name: "newest-grows",
+                sizes: &[1, 1, 1],
+                new: 3,
+                surge: 0,
+                to: 4,
+                expected: &[1, 1, 2],
+            },
+            Proportions {
+                name: "oldest-shrinks",
+                sizes: &[1, 1, 1],
+                new: 3,
+                surge: 0,
+                to: 2,
+                expected: &[0, 1, 1],
+            },
+            Proportions {
+                name: "large-shrinks",
+                sizes: &[1, 8],
+                new: 2,
+                surge: 0,
+                to: 4,
+                expected: &[0, 4],
+            },
+            Proportions {
+                name: "largest-grows",
+                sizes: &[2, 3, 2],
+                new: 3,
+                surge: 0,
+                to: 10,
+                expected: &[3, 4, 3],
+            },
+            Proportions {
+                name: "surge-counts",
+                sizes: &[8, 5],
+                new: 2,
+                surge: 3,
+                to: 20,
+                expected: &[14, 9],
+            },
         ];
-        for (name, sizes, new, surge, to, expected) in cases {
-            proportions(scene, name, sizes, new, surge).await;
-            scene.scale(Kind::DEPLOYMENT, name, to).await;
-            let scaled = |state: &State| {
-                let sets = sets_of(state, name);
-                sets.iter().map(|set| set.size()).eq(expected.iter().copied()) && all_remember(&sets, to, to + surge)
-            };
-            scene.until(name, scaled).await;
+        for case in cases {
+            case.set_up(scene).await;
+            scene.scale(Kind::DEPLOYMENT, case.name, case.to).await;
+            scene.until(case.name, |state| case.is_scaled(state)).await;
         }
     });
 }

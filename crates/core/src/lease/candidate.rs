@@ -8,6 +8,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::watch;
 use tokio::time;
+use tokio_util::sync::CancellationToken;
 
 use crate::lease::elect::{Answer, Ask, Elector, Moment, Step};
 use crate::lease::fence::Fence;
@@ -61,9 +62,9 @@ impl<L: Lock> Candidate<L> {
         }
     }
 
-    /// Runs until the lease is lost, or until `stopped` turns true.
-    pub(super) async fn run(mut self, standing: watch::Sender<Standing>, mut stopped: watch::Receiver<bool>) {
-        let Ending::Acquired { held_until } = self.acquire(&mut stopped).await else {
+    /// Runs until the lease is lost, or until `stopped` is cancelled.
+    pub(super) async fn run(mut self, standing: watch::Sender<Standing>, stopped: CancellationToken) {
+        let Ending::Acquired { held_until } = self.acquire(&stopped).await else {
             return;
         };
         tracing::info!(
@@ -73,7 +74,7 @@ impl<L: Lock> Candidate<L> {
         );
         self.status.set(1);
         standing.send_replace(Standing::Leading);
-        let ending = self.keep(held_until, &mut stopped).await;
+        let ending = self.keep(held_until, &stopped).await;
         self.fence.close();
         self.status.set(0);
         if let Ending::Lost(why) = ending {
@@ -83,9 +84,9 @@ impl<L: Lock> Candidate<L> {
         }
     }
 
-    async fn acquire(&mut self, stopped: &mut watch::Receiver<bool>) -> Ending {
+    async fn acquire(&mut self, stopped: &CancellationToken) -> Ending {
         let mut holder = String::new();
-        while !*stopped.borrow() {
+        while !stopped.is_cancelled() {
             match self.attempt().await {
                 Attempt::Held { until } => return Ending::Acquired { held_until: until },
                 Attempt::HeldBy(other) if other == holder => {}
@@ -103,7 +104,7 @@ impl<L: Lock> Candidate<L> {
                 .retry
                 .mul_f64(1.0 + JITTER * rand::random::<f64>());
             tokio::select! {
-                _ = stopped.wait_for(|stopped| *stopped) => {}
+                () = stopped.cancelled() => {}
                 () = time::sleep(wait) => {}
                 () = self.vacancy() => {}
             }
@@ -129,12 +130,12 @@ impl<L: Lock> Candidate<L> {
     }
 
     /// Renews until that has not succeeded for the renew deadline.
-    async fn keep(&mut self, mut held_until: Instant, stopped: &mut watch::Receiver<bool>) -> Ending {
+    async fn keep(&mut self, mut held_until: Instant, stopped: &CancellationToken) -> Ending {
         let mut last_error = "no attempt in time".to_owned();
         loop {
             let left = held_until.saturating_duration_since(self.clock.instant());
             tokio::select! {
-                _ = stopped.wait_for(|stopped| *stopped) => return Ending::Stopped,
+                () = stopped.cancelled() => return Ending::Stopped,
                 () = time::sleep(self.candidacy.timing.retry.min(left)) => {}
             }
             let deadline = time::Instant::from_std(held_until);

@@ -6,6 +6,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::lease::candidate::Candidate;
 use crate::lease::elect::Timing;
@@ -78,7 +79,7 @@ impl LeaseMetrics {
 #[derive(Debug)]
 pub struct Campaign {
     standing: watch::Receiver<Standing>,
-    stop: watch::Sender<bool>,
+    stop: CancellationToken,
     task: Task<()>,
 }
 
@@ -92,9 +93,9 @@ impl Campaign {
         metrics: &LeaseMetrics,
     ) -> Self {
         let (sender, standing) = watch::channel(Standing::Standby);
-        let (stop, stopped) = watch::channel(false);
+        let stop = CancellationToken::new();
         let candidate = Candidate::new(candidacy, lock, fence, clock, metrics);
-        let task = spawn::spawn("election", candidate.run(sender, stopped));
+        let task = spawn::spawn("election", candidate.run(sender, stop.clone()));
         Self { standing, stop, task }
     }
 
@@ -122,7 +123,7 @@ impl Campaign {
     /// Stops renewing and, if the lease is held, gives it back so that a successor acts at once. Only after the last write
     /// has been answered.
     pub async fn resign(self) {
-        self.stop.send_replace(true);
+        self.stop.cancel();
         let _ended = self.task.await;
     }
 }

@@ -186,3 +186,145 @@ fn record_of(lease: &Lease) -> Record {
         transitions: spec.and_then(|spec| spec.lease_transitions).unwrap_or_default(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lease::elect::Basis;
+    use http::{Request, Response};
+    use http_body_util::BodyExt;
+    use kube::client::Body;
+    use serde_json::Value;
+    use tokio::sync::mpsc;
+
+    type Requests = mpsc::UnboundedReceiver<(String, Option<Value>)>;
+
+    /// A lock whose server answers every request with this code and body, and the requests that it got.
+    fn lock(code: u16, answer: &Value) -> (LeaseLock, Requests) {
+        let (sender, requests) = mpsc::unbounded_channel();
+        let answer = answer.to_string();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (sender, answer) = (sender.clone(), answer.clone());
+            async move {
+                let line = format!("{} {}", request.method(), request.uri());
+                let body = request.into_body().collect().await?.to_bytes();
+                sender.send((line, serde_json::from_slice(&body).ok()))?;
+                Ok::<_, tower::BoxError>(Response::builder().status(code).body(Body::from(answer.into_bytes()))?)
+            }
+        });
+        let client = kube::Client::new(service, "default");
+        (LeaseLock::new(client, "kube-system", "web", "ours"), requests)
+    }
+
+    fn record() -> Record {
+        Record {
+            holder: "me".to_owned(),
+            duration_seconds: 15,
+            acquired: Some("2026-01-02T03:04:05Z".parse().unwrap()),
+            renewed: Some("2026-01-02T03:04:06.5Z".parse().unwrap()),
+            transitions: 3,
+        }
+    }
+
+    fn spec() -> Value {
+        json!({
+            "holderIdentity": "me", "leaseDurationSeconds": 15, "leaseTransitions": 3,
+            "acquireTime": "2026-01-02T03:04:05.000000Z", "renewTime": "2026-01-02T03:04:06.500000Z",
+        })
+    }
+
+    fn lease() -> Value {
+        json!({"metadata": {"name": "web", "resourceVersion": "7"}, "spec": spec()})
+    }
+
+    fn status(code: u16) -> Value {
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "no", "code": code})
+    }
+
+    #[tokio::test]
+    async fn a_lease_is_read_created_and_written_over_a_version() {
+        let write = Ask::Write {
+            record: record(),
+            over: ResourceVersion::new("6"),
+            basis: Basis::JustRead,
+        };
+        let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+        for (ask, line, body) in [
+            (Ask::Read, format!("GET {leases}/web"), None),
+            (
+                Ask::Create(record()),
+                format!("POST {leases}?&fieldManager=ours"),
+                Some(
+                    json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "web"}, "spec": spec()}),
+                ),
+            ),
+            (
+                write,
+                format!("PATCH {leases}/web?&fieldManager=ours"),
+                Some(json!({"metadata": {"resourceVersion": "6"}, "spec": spec()})),
+            ),
+        ] {
+            let (lock, mut requests) = lock(200, &lease());
+            assert_eq!(lock.ask(&ask).await, Answer::Found(record(), ResourceVersion::new("7")));
+            assert_eq!(requests.recv().await.unwrap(), (line, body));
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_of_the_server_are_told_apart() {
+        assert_eq!(lock(404, &status(404)).0.ask(&Ask::Read).await, Answer::Missing);
+        assert_eq!(lock(409, &status(409)).0.ask(&Ask::Read).await, Answer::Conflict);
+        assert!(matches!(
+            lock(500, &status(500)).0.ask(&Ask::Read).await,
+            Answer::Failed(_)
+        ));
+    }
+
+    #[tokio::test]
+    async fn a_given_back_lease_has_an_empty_holder_not_none() {
+        let resigned = Record {
+            holder: String::new(),
+            ..record()
+        };
+        assert_eq!(
+            serde_json::to_value(spec_of(&resigned)).unwrap()["holderIdentity"],
+            json!("")
+        );
+        let bare: Lease = serde_json::from_value(json!({"metadata": {"resourceVersion": "1"}})).unwrap();
+        assert_eq!(
+            (record_of(&bare).holder, record_of(&bare).duration_seconds),
+            (String::new(), 0)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_watch_shows_each_change_and_goes_on_after_its_end() {
+        let event = json!({"type": "MODIFIED", "object": lease()});
+        let (lock, mut requests) = lock(200, &event);
+        let seen: Vec<Answer> = lock.sightings().take(2).collect().await;
+        assert_eq!(
+            seen,
+            [
+                Answer::Found(record(), ResourceVersion::new("7")),
+                Answer::Found(record(), ResourceVersion::new("7"))
+            ]
+        );
+        for _ in 0..2 {
+            let (line, _) = requests.recv().await.unwrap();
+            assert!(
+                line.contains("watch=true") && line.contains("fieldSelector=metadata.name%3Dweb"),
+                "{line}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_is_not_allowed_is_tried_ever_more_rarely() {
+        let (lock, mut requests) = lock(403, &status(403));
+        let mut sightings = lock.sightings();
+        let none = tokio::time::timeout(Duration::from_mins(10), sightings.next()).await;
+        assert!(none.is_err());
+        let tries = std::iter::from_fn(|| requests.try_recv().ok()).count();
+        assert!((10..20).contains(&tries), "{tries} tries in ten minutes");
+    }
+}

@@ -1,0 +1,240 @@
+//! Where events go: core/v1 Events on the API server.
+
+use std::future::Future;
+
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use crate::events::series::Entry;
+use crate::time;
+
+/// What stores events.
+pub trait Sink: Send + Sync + 'static {
+    /// Stores a new event.
+    fn create(&self, entry: &Entry) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// Raises the count of an event and renews its message.
+    fn repeat(&self, entry: &Entry) -> impl Future<Output = Result<(), Refusal>> + Send;
+}
+
+/// Why an event was not stored.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such event (any more).
+    #[error("the event does not exist")]
+    Missing,
+    /// The server will not take it, now or later.
+    #[error("{0}")]
+    Rejected(String),
+    /// No answer; it may go through later.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+/// Writes Events as upstream's controllers do: `source.component` and `reportingComponent` are the controller's name, the
+/// instance is empty.
+#[derive(Clone)]
+pub struct ApiSink {
+    client: kube::Client,
+    component: &'static str,
+    field_manager: String,
+}
+
+impl std::fmt::Debug for ApiSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ApiSink({})", self.component)
+    }
+}
+
+impl ApiSink {
+    /// Events of `component`, such as `deployment-controller` (deployment C-73, C-74).
+    pub fn new(client: kube::Client, component: &'static str, field_manager: &str) -> Self {
+        Self {
+            client,
+            component,
+            field_manager: field_manager.to_owned(),
+        }
+    }
+
+    fn api(&self, entry: &Entry) -> Api<Event> {
+        Api::namespaced(self.client.clone(), &entry.about.key.namespace)
+    }
+}
+
+impl Sink for ApiSink {
+    async fn create(&self, entry: &Entry) -> Result<(), Refusal> {
+        let parameters = PostParams {
+            field_manager: Some(self.field_manager.clone()),
+            ..PostParams::default()
+        };
+        let created = self.api(entry).create(&parameters, &event(entry, self.component)).await;
+        created.map(drop).map_err(|error| refusal(&error))
+    }
+
+    async fn repeat(&self, entry: &Entry) -> Result<(), Refusal> {
+        let parameters = PatchParams {
+            field_manager: Some(self.field_manager.clone()),
+            ..PatchParams::default()
+        };
+        let patch = Patch::Merge(repetition(entry));
+        let patched = self.api(entry).patch(&entry.name, &parameters, &patch).await;
+        patched.map(drop).map_err(|error| refusal(&error))
+    }
+}
+
+fn event(entry: &Entry, component: &str) -> Event {
+    let Entry { about, .. } = entry;
+    Event {
+        metadata: ObjectMeta {
+            name: Some(entry.name.to_string()),
+            namespace: Some(about.key.namespace.to_string()),
+            ..ObjectMeta::default()
+        },
+        involved_object: ObjectReference {
+            api_version: Some(about.kind.api_version()),
+            kind: Some(about.kind.kind.to_owned()),
+            namespace: Some(about.key.namespace.to_string()),
+            name: Some(about.key.name.to_string()),
+            uid: Some(about.uid.to_string()),
+            resource_version: Some(about.version.to_string()),
+            field_path: None,
+        },
+        type_: Some(entry.severity.as_str().to_owned()),
+        reason: Some(entry.reason.to_owned()),
+        message: Some(entry.message.clone()),
+        source: Some(EventSource {
+            component: Some(component.to_owned()),
+            host: None,
+        }),
+        reporting_component: Some(component.to_owned()),
+        reporting_instance: Some(String::new()),
+        first_timestamp: Some(Time(entry.first)),
+        last_timestamp: Some(Time(entry.last)),
+        count: Some(entry.count),
+        ..Event::default()
+    }
+}
+
+fn repetition(entry: &Entry) -> Value {
+    json!({
+        "count": entry.count,
+        "lastTimestamp": time::to_api(entry.last),
+        "message": entry.message,
+    })
+}
+
+fn refusal(error: &kube::Error) -> Refusal {
+    let kube::Error::Api(status) = error else {
+        return Refusal::Unreachable(error.to_string());
+    };
+    if status.code == 404 {
+        Refusal::Missing
+    } else {
+        Refusal::Rejected(status.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
+    use crate::plan::{Severity, Target};
+    use http::{Request, Response};
+    use http_body_util::BodyExt;
+    use kube::client::Body;
+    use tokio::sync::mpsc;
+
+    fn entry(count: i32) -> Entry {
+        let at = |text: &str| text.parse().unwrap();
+        Entry {
+            name: "web.18a".into(),
+            about: Target {
+                kind: Kind::DEPLOYMENT,
+                key: ObjectKey::new("shop", "web"),
+                uid: Uid::new("u1"),
+                version: ResourceVersion::new("7"),
+            },
+            severity: Severity::Normal,
+            reason: "ScalingReplicaSet",
+            message: "Scaled up replica set web-1 from 0 to 1".to_owned(),
+            first: at("2026-01-02T03:04:05.25Z"),
+            last: at("2026-01-02T03:05:06.75Z"),
+            count,
+        }
+    }
+
+    /// A sink whose server answers every request with `code`, and the requests that it got: method, path, body.
+    fn sink(code: u16) -> (ApiSink, mpsc::UnboundedReceiver<(String, Value)>) {
+        let (sender, requests) = mpsc::unbounded_channel();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let sender = sender.clone();
+            async move {
+                let line = format!("{} {}", request.method(), request.uri());
+                let body = request.into_body().collect().await?.to_bytes();
+                let body: Value = serde_json::from_slice(&body)?;
+                let status =
+                    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code});
+                let answer = if code < 300 {
+                    json!({"metadata": {}, "involvedObject": {}})
+                } else {
+                    status
+                };
+                sender.send((line, body))?;
+                Ok::<_, tower::BoxError>(
+                    Response::builder()
+                        .status(code)
+                        .body(Body::from(answer.to_string().into_bytes()))?,
+                )
+            }
+        });
+        let client = kube::Client::new(service, "default");
+        (ApiSink::new(client, "deployment-controller", "ours"), requests)
+    }
+
+    // proves: deployment/C-74, deployment/C-75
+    #[tokio::test]
+    async fn an_event_is_posted_as_upstream_does() {
+        let (sink, mut requests) = sink(201);
+        assert_eq!(sink.create(&entry(1)).await, Ok(()));
+        let (line, body) = requests.recv().await.unwrap();
+        assert_eq!(line, "POST /api/v1/namespaces/shop/events?&fieldManager=ours");
+        assert_eq!(
+            body,
+            json!({
+                "apiVersion": "v1", "kind": "Event",
+                "metadata": {"name": "web.18a", "namespace": "shop"},
+                "involvedObject": {
+                    "apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop", "name": "web", "uid": "u1",
+                    "resourceVersion": "7",
+                },
+                "type": "Normal", "reason": "ScalingReplicaSet", "message": "Scaled up replica set web-1 from 0 to 1",
+                "source": {"component": "deployment-controller"},
+                "reportingComponent": "deployment-controller", "reportingInstance": "",
+                "firstTimestamp": "2026-01-02T03:04:05Z", "lastTimestamp": "2026-01-02T03:05:06Z", "count": 1,
+            })
+        );
+    }
+
+    // proves: deployment/C-75
+    #[tokio::test]
+    async fn a_repetition_is_patched() {
+        let (sink, mut requests) = sink(200);
+        assert_eq!(sink.repeat(&entry(4)).await, Ok(()));
+        let (line, body) = requests.recv().await.unwrap();
+        assert_eq!(line, "PATCH /api/v1/namespaces/shop/events/web.18a?&fieldManager=ours");
+        let message = "Scaled up replica set web-1 from 0 to 1";
+        assert_eq!(
+            body,
+            json!({"count": 4, "lastTimestamp": "2026-01-02T03:05:06Z", "message": message})
+        );
+    }
+
+    #[tokio::test]
+    async fn a_missing_event_is_told_from_a_refused_one() {
+        assert_eq!(sink(404).0.repeat(&entry(4)).await, Err(Refusal::Missing));
+        assert!(matches!(sink(403).0.create(&entry(1)).await, Err(Refusal::Rejected(_))));
+    }
+}

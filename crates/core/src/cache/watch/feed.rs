@@ -11,6 +11,7 @@ use kube::client::Body;
 use super::frame::{Ending, ServerError};
 use super::lines::Lines;
 use super::step::Ask;
+use crate::client::in_one_line;
 use crate::id::Kind;
 
 /// Objects per page, as client-go asks for.
@@ -186,13 +187,8 @@ fn silent() -> Ending {
     Ending::Broken("the server did not answer in time".to_owned())
 }
 
-/// An error with its causes in one line.
 fn broken(error: impl std::error::Error + 'static) -> Ending {
-    let first: &(dyn std::error::Error + 'static) = &error;
-    let chain = std::iter::successors(Some(first), |error| error.source());
-    let mut parts: Vec<String> = chain.map(ToString::to_string).collect();
-    parts.dedup();
-    Ending::Broken(parts.join(": "))
+    Ending::Broken(in_one_line(&error))
 }
 
 /// `value` as it may stand in a query.

@@ -1,6 +1,6 @@
 //! What the caches know of one ReplicaSet and its pods (deployment RS-3 up to the claims).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use workload_core::cache::Store;
@@ -31,7 +31,7 @@ pub struct Observed {
 }
 
 /// Active pods of a ReplicaSet and its siblings, by node; pods without a node count as if they shared one (C-50).
-pub type Crowd = HashMap<Option<Arc<str>>, usize>;
+pub type Crowd = BTreeMap<Option<Arc<str>>, usize>;
 
 impl Observed {
     /// How many active pods there are beyond those wanted; negative if some are missing (RS-10).

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use crate::act::classify::{self, Asked};
+use crate::client::{CallError, RetryGate, in_one_line};
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::lease::Fence;
 use crate::outcome::{Failure, FailureClass};
@@ -140,9 +141,11 @@ impl Live {
             .fence
             .check(self.clock.instant())
             .map_err(|lost| fenced(lost.to_string()))?;
+        let (fence, clock) = (self.fence.clone(), Arc::clone(&self.clock));
         let request = Request::builder()
             .method(call.method)
             .uri(call.path)
+            .extension(RetryGate::new(move || fence.check(clock.instant()).is_ok()))
             .header(header::ACCEPT, JSON)
             .header(header::CONTENT_TYPE, call.content_type)
             .body(Body::from(call.body.to_vec()))
@@ -210,22 +213,14 @@ fn retry_after(response: &Response<Body>) -> Option<Duration> {
     seconds.parse().ok().map(Duration::from_secs)
 }
 
-/// The request did not reach the server only if no connection could be made; otherwise nobody knows.
+/// The request did not reach the server only if it was not sent at all; otherwise nobody knows.
 fn unanswered(error: &(dyn std::error::Error + 'static)) -> Failure {
-    let mut causes = std::iter::successors(Some(error), |error| error.source());
-    let refused = causes.any(|cause| {
-        let io = cause.downcast_ref::<std::io::Error>();
-        io.is_some_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
-    });
-    let class = if refused {
-        FailureClass::Transient
-    } else {
-        FailureClass::Unknown
+    let mut causes = std::iter::successors(Some(error), |error| (*error).source());
+    let class = match causes.find_map(|cause| cause.downcast_ref::<CallError>()) {
+        Some(CallError::NotSent { .. } | CallError::Unprepared { .. }) => FailureClass::Transient,
+        Some(CallError::Broken { .. } | CallError::TimedOut { .. }) | None => FailureClass::Unknown,
     };
-    let whole: Vec<String> = std::iter::successors(Some(error), |error| error.source())
-        .map(ToString::to_string)
-        .collect();
-    Failure::new(class, format!("no answer from the server: {}", whole.join(": ")))
+    Failure::new(class, format!("no answer from the server: {}", in_one_line(error)))
 }
 
 fn malformed(error: &http::Error) -> Failure {
@@ -251,10 +246,32 @@ mod tests {
     }
 
     #[test]
-    fn only_a_refused_connection_is_known_not_to_have_written() {
-        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
-        assert_eq!(unanswered(&refused).class, FailureClass::Transient);
-        let reset = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
-        assert_eq!(unanswered(&reset).class, FailureClass::Unknown);
+    fn only_a_request_that_was_not_sent_is_known_not_to_have_written() {
+        let server = || "https://example.com".to_owned();
+        let source = || std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into();
+        let class = |error: CallError| unanswered(&kube::Error::Service(error.into())).class;
+        let (not_sent, unprepared, broken) = (
+            CallError::NotSent {
+                server: server(),
+                source: source(),
+            },
+            CallError::Unprepared {
+                server: server(),
+                source: source(),
+            },
+            CallError::Broken {
+                server: server(),
+                source: source(),
+            },
+        );
+        assert_eq!(class(not_sent), FailureClass::Transient);
+        assert_eq!(class(unprepared), FailureClass::Transient);
+        assert_eq!(class(broken), FailureClass::Unknown);
+        let timed_out = CallError::TimedOut {
+            server: server(),
+            after: READ_DEADLINE,
+        };
+        assert_eq!(class(timed_out), FailureClass::Unknown);
+        assert_eq!(unanswered(&std::io::Error::other("?")).class, FailureClass::Unknown);
     }
 }

@@ -1,1 +1,1 @@
-//! Scenarios against a whole cluster; see `tests/`.
+//! Scenarios against a whole cluster; they stand in `tests/`.

@@ -24,23 +24,9 @@ pub const POD_DISRUPTION_BUDGET: Kind = Kind {
     kind: "PodDisruptionBudget",
     plural: "poddisruptionbudgets",
 };
-/// rbac ClusterRole; not in a namespace.
-pub const CLUSTER_ROLE: Kind = rbac("ClusterRole", "clusterroles");
-/// rbac ClusterRoleBinding; not in a namespace.
-pub const CLUSTER_ROLE_BINDING: Kind = rbac("ClusterRoleBinding", "clusterrolebindings");
-
 const fn core(kind: &'static str, plural: &'static str) -> Kind {
     Kind {
         group: "",
-        version: "v1",
-        kind,
-        plural,
-    }
-}
-
-const fn rbac(kind: &'static str, plural: &'static str) -> Kind {
-    Kind {
-        group: "rbac.authorization.k8s.io",
         version: "v1",
         kind,
         plural,

@@ -27,7 +27,7 @@ pub struct Controller {
 
 impl Controller {
     /// Starts `program` with these flags and waits until it is ready to reconcile. Its log goes to a file in `dir`.
-    pub async fn start(program: &str, flags: &[String], dir: &Path) -> Self {
+    pub async fn start(program: &str, flags: &[&str], dir: &Path) -> Self {
         let mut started = Self::launch(program, flags, dir);
         let ready = tokio::time::timeout(PATIENCE, started.become_ready()).await;
         assert!(
@@ -38,7 +38,7 @@ impl Controller {
         started
     }
 
-    fn launch(program: &str, flags: &[String], dir: &Path) -> Self {
+    fn launch(program: &str, flags: &[&str], dir: &Path) -> Self {
         let bin = environment("WORKLOAD_CONTROLLER_BIN_DIR").expect("WORKLOAD_CONTROLLER_BIN_DIR");
         let log = dir.join(format!("{program}.log"));
         let output = File::options()

@@ -1,84 +1,101 @@
-//! The service account under which the program under test runs, with the rights it ships with and no others.
+//! The service account under which the program under test runs, with the rights that its chart gives it and no others.
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use kube::config::{AuthInfo, Kubeconfig};
-use serde_json::{Value, json};
-use workload_core::id::Kind;
+use kube::config::Kubeconfig;
+use serde_json::json;
+use tokio::process::Command;
 
-use crate::api::{Api, CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, SERVICE_ACCOUNT};
-use crate::server::Server;
+use crate::api::{NAMESPACE, SERVICE_ACCOUNT};
+use crate::kubectl;
+use crate::program::Program;
+use crate::server::{Server, environment};
 
 /// The namespace of the service accounts of controllers under test.
 const HOME: &str = "controllers-under-test";
+/// What of a chart is about rights.
+const RIGHTS: [&str; 5] = [
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+];
 
-/// Makes sure that the account `name` has exactly `rules`, and writes a kubeconfig with a token of it into `dir`.
-pub(crate) async fn kubeconfig(server: &Server, name: &str, rules: &str, dir: &Path) -> PathBuf {
-    let api = server.api();
-    server.roles.get_or_init(|| grant(&api, name, rules)).await;
+/// Makes sure that the program's account exists and has its rights, and writes a kubeconfig with a token of it into `dir`.
+pub(crate) async fn kubeconfig(server: &Server, program: &Program, dir: &Path) -> PathBuf {
+    server.rights.get_or_init(|| grant(server, program, dir)).await;
     let asked = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
-    let answer = api
+    let account = format!("{}/token", program.name);
+    let answer = server
+        .api()
         .namespace(HOME)
-        .create_at(SERVICE_ACCOUNT, &format!("{name}/token"), &asked)
+        .create_at(SERVICE_ACCOUNT, &account, &asked)
         .await;
-    let token = answer.expect("a token")["status"]["token"]
-        .as_str()
-        .expect("a token")
-        .to_owned();
-
-    let mut config = Kubeconfig::read_from(server.kubeconfig()).expect("a readable kubeconfig");
-    for user in &mut config.auth_infos {
-        user.auth_info = Some(AuthInfo {
-            token: Some(token.clone().into()),
-            ..AuthInfo::default()
-        });
-    }
-    let mut text = serde_json::to_value(&config).expect("JSON");
-    // Secrets are not serialised.
-    for user in text["users"].as_array_mut().into_iter().flatten() {
-        user["user"] = json!({ "token": token });
+    let answer = answer.unwrap_or_else(|error| panic!("no token of {account}: {error}"));
+    let config = Kubeconfig::read_from(server.kubeconfig()).expect("a readable kubeconfig");
+    let mut config = serde_json::to_value(&config).expect("JSON");
+    for user in config["users"].as_array_mut().into_iter().flatten() {
+        user["user"] = json!({ "token": answer["status"]["token"] });
     }
     let path = dir.join("controller.kubeconfig");
-    std::fs::write(&path, text.to_string()).expect("a file");
+    std::fs::write(&path, config.to_string()).expect("a file");
     path
 }
 
-async fn grant(api: &Api, name: &str, rules: &str) {
-    let mut rules: Value = serde_json::from_str(rules).expect("a JSON list of rules");
-    for rule in rules.as_array_mut().expect("a list of rules") {
-        // For readers of the list only.
-        rule.as_object_mut().expect("a rule").remove("why");
+async fn grant(server: &Server, program: &Program, dir: &Path) {
+    let home = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}});
+    if let Err(error) = server.api().create(NAMESPACE, &home).await {
+        assert_eq!(error.reason, "AlreadyExists", "{error}");
     }
-    let subject = json!({"kind": "ServiceAccount", "name": name, "namespace": HOME});
-    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name});
-    put(api, NAMESPACE, &object("v1", "Namespace", HOME)).await;
-    put(
-        &api.namespace(HOME),
-        SERVICE_ACCOUNT,
-        &object("v1", "ServiceAccount", name),
-    )
-    .await;
-    let mut granted = object("rbac.authorization.k8s.io/v1", "ClusterRole", name);
-    granted["rules"] = rules;
-    put(api, CLUSTER_ROLE, &granted).await;
-    let mut binding = object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", name);
-    binding["roleRef"] = role;
-    binding["subjects"] = json!([subject]);
-    put(api, CLUSTER_ROLE_BINDING, &binding).await;
-}
-
-fn object(api_version: &str, kind: &str, name: &str) -> Value {
-    json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}})
-}
-
-/// Creates the object, or brings an existing one to this form.
-async fn put(api: &Api, kind: Kind, object: &Value) {
-    let Err(error) = api.create(kind, object).await else {
-        return;
-    };
-    assert_eq!(error.reason, "AlreadyExists", "{error}");
-    let name = object["metadata"]["name"].as_str().expect("a name");
-    api.merge(kind, name, object)
+    let rights = dir.join("rights.yaml");
+    std::fs::write(&rights, rights_of(&rendered(program).await)).expect("a file");
+    let file = rights.to_str().expect("a path in UTF-8");
+    kubectl::run(server.kubeconfig(), dir, &["apply", "--filename", file])
         .await
-        .unwrap_or_else(|error| panic!("{error}"));
+        .printed();
+}
+
+/// The program's chart, as Helm would install it.
+async fn rendered(program: &Program) -> String {
+    let helm = environment("HELM").unwrap_or_else(|| "helm".to_owned());
+    let mut command = Command::new(helm);
+    command.args(["template", program.name, program.chart, "--namespace", HOME]);
+    command.arg(format!("--set=serviceAccount.name={}", program.name));
+    let output = command.stdin(Stdio::null()).output().await.expect("helm");
+    assert!(
+        output.status.success(),
+        "helm: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// The documents of a manifest that are about rights.
+fn rights_of(manifest: &str) -> String {
+    let is_about_rights = |document: &&str| {
+        let kind = document.lines().find_map(|line| line.strip_prefix("kind: "));
+        kind.is_some_and(|kind| RIGHTS.contains(&kind.trim()))
+    };
+    manifest
+        .split("\n---\n")
+        .filter(is_about_rights)
+        .collect::<Vec<_>>()
+        .join("\n---\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_about_rights_is_taken_from_a_chart() {
+        let manifest =
+            "---\n# a\nkind: Role\nname: a\n---\nkind: Deployment\nname: b\n---\nkind: ServiceAccount\nname: c\n";
+        assert_eq!(
+            rights_of(manifest),
+            "---\n# a\nkind: Role\nname: a\n---\nkind: ServiceAccount\nname: c\n"
+        );
+    }
 }

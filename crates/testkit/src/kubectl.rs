@@ -28,13 +28,12 @@ impl Output {
 }
 
 /// Runs kubectl against the server of `kubeconfig`; `home` takes its caches.
-pub(crate) async fn run(kubeconfig: &Path, home: &Path, namespace: &str, args: &[&str]) -> Output {
+pub(crate) async fn run(kubeconfig: &Path, home: &Path, args: &[&str]) -> Output {
     let program = environment("KUBECTL").unwrap_or_else(|| "kubectl".to_owned());
     let child = Command::new(program)
         .env("HOME", home)
         .arg("--kubeconfig")
         .arg(kubeconfig)
-        .args(["--namespace", namespace])
         .args(args)
         .stdin(Stdio::null())
         .kill_on_drop(true)

@@ -24,8 +24,12 @@ pub mod kubelet;
 mod leash;
 pub mod metrics;
 pub mod object;
+mod program;
 pub mod record;
+mod rollout;
 mod scene;
 pub mod server;
 
-pub use scene::{Program, Scene, Subject, fact, names, scenario, scenario_with};
+pub use program::{Program, Subject, fact, on, scenario, scenario_with};
+pub use scene::{Scene, names};
+pub use workload_core::id::Kind;

@@ -1,10 +1,8 @@
 //! The stage of one test.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt as _;
 use rand::RngExt as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -12,81 +10,18 @@ use workload_core::id::Kind;
 
 use crate::api::{Api, ApiError, EVENT, NAMESPACE};
 use crate::controller::Controller;
-use crate::identity;
 use crate::kubectl;
 use crate::kubelet::Kubelet;
 use crate::object::Stored;
+use crate::program::{Program, Subject};
 use crate::record::{KINDS, Record, State};
-use crate::server::{Server, block_on, environment, skipped};
+use crate::server::Server;
 
 /// The longest that anything may take that should happen at once, on a busy machine.
 const WITHIN: Duration = Duration::from_mins(1);
 
 /// How often something is looked at that the record does not show.
 const POLL: Duration = Duration::from_millis(100);
-
-/// A controller to test.
-#[derive(Clone, Copy, Debug)]
-pub struct Program {
-    /// The name of the program and of its service account.
-    pub name: &'static str,
-    /// The rights that it ships with, as a JSON list of RBAC rules.
-    pub rules: &'static str,
-}
-
-/// Who reconciles in a scene.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// The program under test.
-    Ours,
-    /// kube-controller-manager.
-    Upstream,
-    /// Nobody: the scene asks what the server itself does.
-    Nobody,
-}
-
-/// Runs a test on a stage of its own, with the program under test at work there.
-///
-/// With `WORKLOAD_TEST_SUBJECT=upstream` kube-controller-manager takes the program's place: what a test demands of us is held
-/// against the original. Without servers the test is skipped, and says so.
-pub fn scenario(program: &Program, body: impl AsyncFnOnce(&mut Scene)) {
-    let upstream = environment("WORKLOAD_TEST_SUBJECT").is_some_and(|subject| subject == "upstream");
-    let subject = if upstream { Subject::Upstream } else { Subject::Ours };
-    block_on(play(subject, Some((program, &[])), body));
-}
-
-/// As [`scenario()`], with flags for the program; upstream never takes its place.
-pub fn scenario_with(program: &Program, flags: &[&str], body: impl AsyncFnOnce(&mut Scene)) {
-    block_on(play(Subject::Ours, Some((program, flags)), body));
-}
-
-/// Runs a test of what the API server itself does; no controller interferes.
-pub fn fact(body: impl AsyncFnOnce(&mut Scene)) {
-    block_on(play(Subject::Nobody, None, body));
-}
-
-async fn play(subject: Subject, program: Option<(&Program, &[&str])>, body: impl AsyncFnOnce(&mut Scene)) {
-    let server = match subject {
-        Subject::Ours | Subject::Nobody => Server::ours().await,
-        Subject::Upstream => Server::kcm().await,
-    };
-    let Some(server) = server else {
-        skipped("the servers of `cargo xtask test`");
-        return;
-    };
-    let mut scene = Scene::set(server, subject).await;
-    if let (Subject::Ours, Some((program, flags))) = (subject, program) {
-        scene.controller = Some(scene.start(program, &["--leader-elect=false"], flags).await);
-    }
-    let end = AssertUnwindSafe(body(&mut scene)).catch_unwind().await;
-    if end.is_err() {
-        scene.report();
-    }
-    scene.strike().await;
-    if let Err(panic) = end {
-        std::panic::resume_unwind(panic);
-    }
-}
 
 /// A namespace of its own, who reconciles in it, a kubelet, and a record of all that is stored.
 pub struct Scene {
@@ -101,7 +36,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    async fn set(server: &'static Server, subject: Subject) -> Self {
+    pub(crate) async fn set(server: &'static Server, subject: Subject) -> Self {
         let name = format!("test-{:08x}", rand::rng().random::<u32>());
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let made = server
@@ -127,7 +62,7 @@ impl Scene {
     }
 
     /// Ends what runs and removes what is stored. What is already gone or cannot be removed is left to the server's end.
-    async fn strike(&mut self) {
+    pub(crate) async fn strike(&mut self) {
         self.controller = None;
         let _ = self.server.api().delete(NAMESPACE, &self.name, &Value::Null).await;
         let held = self.look(|state| {
@@ -148,15 +83,11 @@ impl Scene {
     }
 
     /// Starts another instance of `program` with the rights that it ships with. It reconciles this namespace only.
-    pub async fn start(&self, program: &Program, flags: &[&str], more: &[&str]) -> Controller {
-        let dir = tempfile::tempdir_in(&self.dir).expect("a directory").keep();
-        let kubeconfig = identity::kubeconfig(self.server, program.name, program.rules, &dir).await;
-        let place = [
-            format!("--kubeconfig={}", kubeconfig.display()),
-            format!("--namespace={}", self.name),
-        ];
-        let flags = flags.iter().chain(more).map(|flag| (*flag).to_owned());
-        Controller::start(program.name, &place.into_iter().chain(flags).collect::<Vec<_>>(), &dir).await
+    pub async fn start(&self, program: &Program, flags: &[&str]) -> Controller {
+        let namespace = format!("--namespace={}", self.name);
+        program
+            .start(self.server, &[&[&*namespace], flags].concat(), self.dir.path())
+            .await
     }
 
     /// The program under test; none where upstream or nobody reconciles.
@@ -201,7 +132,8 @@ impl Scene {
 
     /// Runs kubectl in the scene's namespace.
     pub async fn kubectl(&self, args: &[&str]) -> kubectl::Output {
-        kubectl::run(self.server.kubeconfig(), self.dir.path(), &self.name, args).await
+        let args = [&["--namespace", &self.name], args].concat();
+        kubectl::run(self.server.kubeconfig(), self.dir.path(), &args).await
     }
 
     /// Creates an object and returns it as stored.
@@ -227,22 +159,6 @@ impl Scene {
             .delete(kind, name, options)
             .await
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-    }
-
-    /// Gives a Deployment or ReplicaSet another size.
-    pub async fn scale(&self, kind: Kind, name: &str, size: u32) -> Stored {
-        self.merge(kind, name, json!({"spec": {"replicas": size}})).await
-    }
-
-    /// Gives the Deployment's only container another image.
-    pub async fn set_image(&self, deployment: &str, image: &str) -> Stored {
-        let container = json!([{"name": "main", "image": image}]);
-        self.merge(
-            Kind::DEPLOYMENT,
-            deployment,
-            json!({"spec": {"template": {"spec": {"containers": container}}}}),
-        )
-        .await
     }
 
     /// Looks at the namespace as it is recorded.
@@ -297,38 +213,6 @@ impl Scene {
             .await;
     }
 
-    /// Creates a Deployment, gets every pod ready from now on, and waits until nothing is left to do.
-    pub async fn settle(&self, deployment: impl Into<Value>) -> Stored {
-        self.kubelet.auto();
-        let created = self.create(deployment).await;
-        self.until_settled(created.name()).await;
-        created
-    }
-
-    /// Waits until a Deployment's rollout is over by the rules of `kubectl rollout status`, and says so.
-    pub async fn until_rolled_out(&self, deployment: &str) {
-        let over = |web: &Stored| web.is_rolled_out() && web.says("Progressing") != "True ReplicaSetUpdated";
-        self.until("the rollout is over", |state| {
-            state.deployment(deployment).is_some_and(over)
-        })
-        .await;
-    }
-
-    /// Waits until the rollout is over, no pod is left terminating, and every status says so.
-    pub async fn until_settled(&self, deployment: &str) {
-        self.until_rolled_out(deployment).await;
-        let settled = |set: &&Stored| {
-            set.is_observed() && set.count("replicas") == set.size() && set.count("terminatingReplicas") == 0
-        };
-        self.until("every status is up to date", |state| {
-            let quiet = state
-                .deployment(deployment)
-                .is_some_and(|web| web.count("terminatingReplicas") == 0);
-            quiet && state.pods().iter().all(|pod| !pod.is_terminating()) && state.replica_sets().iter().all(settled)
-        })
-        .await;
-    }
-
     /// Waits until the record shows all that the server stores at this moment.
     pub async fn catch_up(&self) {
         for kind in KINDS {
@@ -361,7 +245,7 @@ impl Scene {
 
     /// Prints what people need to find out why the test failed.
     #[allow(clippy::print_stderr, reason = "libtest shows it with the failed test")]
-    fn report(&self) {
+    pub(crate) fn report(&self) {
         eprintln!("--- namespace {} ({:?}) at the end", self.name, self.subject);
         self.look(|state| {
             for kind in KINDS {

@@ -22,7 +22,7 @@ const KCM: &str = "WORKLOAD_TEST_KCM";
     clippy::disallowed_methods,
     reason = "the one place where tests read their environment"
 )]
-pub(crate) fn environment(name: &str) -> Option<String> {
+pub fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn environment(name: &str) -> Option<String> {
 pub struct Server {
     kubeconfig: PathBuf,
     client: kube::Client,
-    pub(crate) roles: OnceCell<()>,
+    pub(crate) rights: OnceCell<()>,
 }
 
 impl Server {
@@ -59,7 +59,7 @@ impl Server {
         Self {
             kubeconfig: kubeconfig.to_owned(),
             client,
-            roles: OnceCell::new(),
+            rights: OnceCell::new(),
         }
     }
 
@@ -92,6 +92,7 @@ pub fn skipped(needs: &str) {
     let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
-    // A notice that cannot be written is no reason to fail.
-    let _ = writeln!(std::io::stderr(), "skipped ({count}): {test} needs {needs}");
+    let notice = format!("skipped ({count}): {test} needs {needs}\n");
+    // In one piece, since tests run in parallel. A notice that cannot be written is no reason to fail.
+    let _ = std::io::stderr().write_all(notice.as_bytes());
 }

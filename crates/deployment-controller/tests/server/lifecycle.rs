@@ -14,7 +14,7 @@ use crate::{PROGRAM, ours_only, scenario};
 /// Kills the controllers and starts them again.
 async fn restart(scene: &mut Scene) {
     scene.take_controller().unwrap().kill();
-    let again = scene.start(&PROGRAM, &["--leader-elect=false"], &[]).await;
+    let again = scene.start(&PROGRAM, &["--leader-elect=false"]).await;
     scene.put_controller(again);
 }
 
@@ -48,7 +48,7 @@ fn a_rollout_survives_a_controller_that_is_killed_again_and_again() {
         }
         scene.until_settled("web").await;
         assert_eq!(scene.look(State::sizes), [0, 10]);
-        crate::never_outside(scene, start.version(), 13, 8);
+        scene.never_outside(start.version(), 13, 8);
         let made = scene.look(|state| {
             state
                 .writes(Kind::POD)

@@ -9,7 +9,7 @@ use testkit::record::State;
 use workload_core::id::Kind;
 
 use crate::adopted::old_set;
-use crate::{never_outside, ours_only, scenario};
+use crate::{ours_only, scenario};
 
 /// T-1's Deployment: ten replicas, three more, two fewer; pods of image `a` get ready, others never.
 pub(crate) async fn stuck_rollout(scene: &Scene, web: Deployment) {
@@ -66,7 +66,7 @@ fn a_rollout_stays_within_its_bounds_at_every_moment() {
         let start = scene.set_image("web", "b").await;
         scene.until_settled("web").await;
         assert_eq!(scene.look(State::sizes), [0, 10]);
-        never_outside(scene, start.version(), 13, 8);
+        scene.never_outside(start.version(), 13, 8);
     });
 }
 

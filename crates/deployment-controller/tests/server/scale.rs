@@ -4,7 +4,7 @@ use testkit::builders::{Templated as _, deployment};
 use testkit::record::{Change, State};
 use workload_core::id::Kind;
 
-use crate::{never_outside, scenario};
+use crate::scenario;
 
 const PODS: u32 = 100;
 
@@ -17,7 +17,7 @@ fn a_large_deployment_comes_up_and_rolls_within_its_bounds_and_without_a_surplus
             .await;
         let start = scene.set_image("web", "b").await;
         scene.until_settled("web").await;
-        never_outside(scene, start.version(), 125, 75);
+        scene.never_outside(start.version(), 125, 75);
         assert_eq!(scene.look(State::sizes), [0, i64::from(PODS)]);
         let times = |change| scene.look(|state| state.writes(Kind::POD).filter(|write| write.change == change).count());
         assert_eq!((times(Change::Added), times(Change::Deleted)), (200, 100));

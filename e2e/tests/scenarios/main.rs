@@ -1,0 +1,49 @@
+//! Scenarios against a whole cluster. They need nothing but `KUBECONFIG`; without it they are skipped, and say so.
+//!
+//! The cluster has nodes, real or simulated, that run pods. Who reconciles is told by `WORKLOAD_CONTROLLER_BIN_DIR`: if it is
+//! set, two instances of the controllers in that directory run beside the cluster, of which one leads; else they are expected
+//! to run in the cluster.
+#![cfg(test)]
+
+mod fleet;
+mod rollouts;
+
+use std::path::Path;
+
+use testkit::Scene;
+use testkit::server::{Server, block_on, environment, skipped};
+use tokio::sync::OnceCell;
+
+use self::fleet::Fleet;
+
+/// Runs a scenario in a namespace of its own of the cluster.
+fn scenario(body: impl AsyncFnOnce(&mut Scene)) {
+    block_on(async {
+        match cluster().await {
+            Some(cluster) => {
+                Fleet::beside(cluster).await;
+                testkit::on(cluster, body).await;
+            }
+            None => skipped("KUBECONFIG"),
+        }
+    });
+}
+
+/// Runs a scenario that ends controllers; it needs those beside the cluster.
+fn scenario_with_fleet(body: impl AsyncFnOnce(&mut Scene, &Fleet)) {
+    block_on(async {
+        let Some(cluster) = cluster().await else {
+            return skipped("KUBECONFIG");
+        };
+        match Fleet::beside(cluster).await {
+            Some(fleet) => testkit::on(cluster, async |scene| body(scene, fleet).await).await,
+            None => skipped("WORKLOAD_CONTROLLER_BIN_DIR"),
+        }
+    });
+}
+
+async fn cluster() -> Option<&'static Server> {
+    static CLUSTER: OnceCell<Server> = OnceCell::const_new();
+    let kubeconfig = environment("KUBECONFIG")?;
+    Some(CLUSTER.get_or_init(|| Server::of(Path::new(&kubeconfig))).await)
+}

@@ -1,0 +1,118 @@
+//! Deployments on a cluster with nodes: pods start and end by themselves.
+
+use serde_json::json;
+
+use testkit::builders::{Deployment, Templated as _, deployment};
+use testkit::record::{Change, State};
+use testkit::{Kind, Scene};
+
+use crate::{scenario, scenario_with_fleet};
+
+/// An image that does not need to exist on simulated nodes, and is on every real one.
+const IMAGES: [&str; 2] = ["registry.k8s.io/pause:3.9", "registry.k8s.io/pause:3.10"];
+
+fn web(replicas: u32) -> Deployment {
+    deployment("web")
+        .replicas(replicas)
+        .image(IMAGES[0])
+        .rolling("25%", "25%")
+}
+
+async fn rolled_out(scene: &Scene, web: Deployment) {
+    scene.create(web).await;
+    scene.until_settled("web").await;
+}
+
+#[test]
+fn a_deployment_comes_up() {
+    scenario(async |scene| {
+        rolled_out(scene, web(3)).await;
+        assert_eq!(scene.look(|state| state.active_pods().len()), 3);
+        assert!(scene.look(|state| state.pods().iter().all(|pod| pod.is_ready())));
+    });
+}
+
+#[test]
+fn a_rolling_update_stays_within_its_bounds() {
+    scenario(async |scene| {
+        rolled_out(scene, web(10)).await;
+        let start = scene.set_image("web", IMAGES[1]).await;
+        scene.until_settled("web").await;
+        scene.never_outside(start.version(), 13, 8);
+        assert_eq!(scene.look(State::sizes), [0, 10]);
+    });
+}
+
+#[test]
+fn an_update_can_be_undone() {
+    scenario(async |scene| {
+        rolled_out(scene, web(3)).await;
+        scene.set_image("web", IMAGES[1]).await;
+        scene.until_settled("web").await;
+        scene.kubectl(&["rollout", "undo", "deployment/web"]).await.printed();
+        scene
+            .until("the old image", |state| {
+                state.deployment("web").is_some_and(|web| web.image() == IMAGES[0])
+            })
+            .await;
+        scene.until_settled("web").await;
+        assert_eq!(scene.look(State::sizes), [3, 0]);
+    });
+}
+
+#[test]
+fn a_deployment_follows_its_size() {
+    scenario(async |scene| {
+        rolled_out(scene, web(3)).await;
+        for size in [10, 2, 0, 4] {
+            scene.scale(Kind::DEPLOYMENT, "web", size).await;
+            scene.until_settled("web").await;
+            assert_eq!(
+                scene.look(|state| state.active_pods().len()),
+                usize::try_from(size).unwrap()
+            );
+        }
+    });
+}
+
+#[test]
+fn a_rollout_survives_the_death_of_its_leader_twice() {
+    scenario_with_fleet(async |scene, fleet| {
+        rolled_out(scene, web(10)).await;
+        let start = scene.set_image("web", IMAGES[1]).await;
+        for updated in [1, 5] {
+            scene
+                .until("some progress", |state| {
+                    state
+                        .deployment("web")
+                        .is_some_and(|web| web.count("updatedReplicas") >= updated)
+                })
+                .await;
+            fleet.kill_leader().await;
+        }
+        scene.until_settled("web").await;
+        scene.never_outside(start.version(), 13, 8);
+        let made = scene.look(|state| {
+            state
+                .writes(Kind::POD)
+                .filter(|write| write.change == Change::Added)
+                .count()
+        });
+        assert_eq!(made, 20);
+    });
+}
+
+#[test]
+fn deleting_a_deployment_leaves_nothing() {
+    scenario(async |scene| {
+        rolled_out(scene, web(3)).await;
+        scene
+            .delete_with(Kind::DEPLOYMENT, "web", &json!({"propagationPolicy": "Foreground"}))
+            .await;
+        scene
+            .until("all is gone", |state| {
+                state.deployment("web").is_none() && state.replica_sets().is_empty() && state.pods().is_empty()
+            })
+            .await;
+    });
+}

@@ -7,15 +7,14 @@ use std::time::Duration;
 use workload_core::cache::{Delta, Store};
 use workload_core::id::{Kind, ObjectKey};
 use workload_core::meta::Object;
-use workload_core::plan::Wake;
 use workload_core::pod::PodView;
 
 use super::spec::ReplicaSet;
 
 /// A key and when to look at it.
-pub type Due = (ObjectKey, Wake);
+pub type Due = (ObjectKey, Duration);
 
-const NOW: Wake = Wake::After(Duration::ZERO);
+const NOW: Duration = Duration::ZERO;
 
 /// Every change of a ReplicaSet wakes it, our own status write included (RS-1).
 pub fn of_replica_set(delta: &Delta<ReplicaSet>) -> Vec<Due> {
@@ -57,7 +56,7 @@ fn current(old: Option<&PodView>, new: &PodView, sets: &Store<ReplicaSet>) -> Ve
 /// A pod that has just become ready wakes its owner again when it becomes available (RS-2).
 fn once_available(old: Option<&PodView>, new: &PodView, set: &ReplicaSet) -> Option<Due> {
     let became_ready = old.is_some_and(|old| !old.is_ready()) && new.is_ready() && !new.meta.is_terminating();
-    (became_ready && set.min_ready_seconds > 0).then(|| (set.meta.key.clone(), Wake::After(set.min_ready())))
+    (became_ready && set.min_ready_seconds > 0).then(|| (set.meta.key.clone(), set.min_ready()))
 }
 
 /// The ReplicaSet that controls the pod: found by kind and name, and only if it still is the one with that uid (C-10).

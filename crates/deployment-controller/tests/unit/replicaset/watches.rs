@@ -7,7 +7,6 @@ use deployment_controller::replicaset::{spec, watches};
 use rstest::rstest;
 use testkit::builders::{Manifest as _, Pod, ReplicaSet, Templated as _, deployment, replica_set};
 use workload_core::cache::{Delta, Store};
-use workload_core::plan::Wake;
 use workload_core::pod::PodView;
 
 use super::{cache, noon, orphan, owned, ready, web};
@@ -56,10 +55,9 @@ fn removed(last: Pod) -> Delta<PodView> {
 fn woken(delta: &Delta<PodView>) -> Vec<String> {
     let mut woken: Vec<String> = watches::of_pod(delta, &sets())
         .iter()
-        .map(|(key, wake)| match wake {
-            Wake::After(Duration::ZERO) => key.name.to_string(),
-            Wake::After(wait) => format!("{} in {}", key.name, wait.as_secs()),
-            Wake::OnChange => panic!("wakes nobody"),
+        .map(|(key, wait)| match wait.as_secs() {
+            0 => key.name.to_string(),
+            seconds => format!("{} in {seconds}", key.name),
         })
         .collect();
     woken.sort_unstable();
@@ -127,6 +125,6 @@ fn every_change_of_a_set_wakes_it() {
     };
     for delta in [added, changed, Delta::Removed { last: set() }] {
         let due = watches::of_replica_set(&delta);
-        assert_eq!(due, [(set().meta.key.clone(), Wake::After(Duration::ZERO))]);
+        assert_eq!(due, [(set().meta.key.clone(), Duration::ZERO)]);
     }
 }

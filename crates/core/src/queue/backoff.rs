@@ -26,11 +26,19 @@ pub struct Backoff {
     records: HashMap<ObjectKey, Record>,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// Failures and holds are waited for apart: a gate that holds a turn back in the middle of a long wait for a retry still
+/// lets go within moments.
+#[derive(Clone, Copy, Debug, Default)]
 struct Record {
-    failures: u32,
-    holds: u32,
-    due: Instant,
+    failures: Tries,
+    holds: Tries,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tries {
+    count: u32,
+    /// The end of the last wait.
+    due: Option<Instant>,
 }
 
 /// What follows a failure.
@@ -64,37 +72,32 @@ impl Backoff {
     /// A turn of `key` failed; the next one shall not be earlier than `at_least` from now.
     pub fn failed(&mut self, key: &ObjectKey, turn: Span, at_least: Duration) -> Next {
         let floor = turn.ended + at_least;
-        let record = self.records.get(key).copied().unwrap_or_else(|| Record::new(turn));
-        if turn.began < record.due {
-            return Next::At(record.due.max(floor));
+        let failures = self.records.get(key).copied().unwrap_or_default().failures;
+        if let Some(due) = failures.still_due(turn) {
+            return Next::At(due.max(floor));
         }
-        if matches!(self.limit, RetryLimit::Times(limit) if record.failures >= limit) {
+        if matches!(self.limit, RetryLimit::Times(limit) if failures.count >= limit) {
             self.records.remove(key);
             return Next::GiveUp;
         }
-        let wait = doubled(record.failures, LONGEST).max(self.shared.reserve(turn.ended));
+        let wait = doubled(failures.count, LONGEST).max(self.shared.reserve(turn.ended));
         let due = floor.max(turn.ended + wait);
-        let failures = record.failures.saturating_add(1);
-        self.records.insert(
-            key.clone(),
-            Record {
-                failures,
-                holds: 0,
-                due,
-            },
-        );
+        let record = Record {
+            failures: failures.one_more(due),
+            holds: Tries::default(),
+        };
+        self.records.insert(key.clone(), record);
         Next::At(due)
     }
 
     /// A gate kept the turn of `key` from trying anything. Waits grow as after failures but stay short, and no retry is used up.
     pub fn held(&mut self, key: &ObjectKey, turn: Span) -> Instant {
-        let record = self.records.get(key).copied().unwrap_or_else(|| Record::new(turn));
-        if turn.began < record.due {
-            return record.due;
+        let record = self.records.entry(key.clone()).or_default();
+        if let Some(due) = record.holds.still_due(turn) {
+            return due;
         }
-        let due = turn.ended + doubled(record.holds, LONGEST_HOLD);
-        let holds = record.holds.saturating_add(1);
-        self.records.insert(key.clone(), Record { holds, due, ..record });
+        let due = turn.ended + doubled(record.holds.count, LONGEST_HOLD);
+        record.holds = record.holds.one_more(due);
         due
     }
 
@@ -104,12 +107,16 @@ impl Backoff {
     }
 }
 
-impl Record {
-    fn new(turn: Span) -> Self {
+impl Tries {
+    /// The end of the last wait, if `turn` began before it.
+    fn still_due(self, turn: Span) -> Option<Instant> {
+        self.due.filter(|due| turn.began < *due)
+    }
+
+    fn one_more(self, due: Instant) -> Self {
         Self {
-            failures: 0,
-            holds: 0,
-            due: turn.began,
+            count: self.count.saturating_add(1),
+            due: Some(due),
         }
     }
 }
@@ -237,5 +244,21 @@ mod tests {
         }
         assert_eq!((&waits[..3], &waits[7..10]), (&[5, 10, 20][..], &[640, 1000, 1000][..]));
         assert_eq!((key.fail(), key.fail()), (Some(5), None));
+    }
+
+    #[test]
+    fn a_hold_within_the_wait_for_a_retry_is_short_and_leaves_that_wait_alone() {
+        let mut key = Failing::with(RetryLimit::Unlimited);
+        for _ in 0..12 {
+            key.fail();
+        }
+        let turn = key.turn();
+        let Next::At(retry) = key.backoff.failed(&key.key, turn, Duration::ZERO) else {
+            panic!()
+        };
+        assert!(retry > key.now + Duration::from_secs(10));
+        let event = key.turn();
+        assert_eq!(key.backoff.held(&key.key, event), key.now + Duration::from_millis(5));
+        assert_eq!(key.backoff.failed(&key.key, event, Duration::ZERO), Next::At(retry));
     }
 }

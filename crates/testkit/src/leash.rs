@@ -31,3 +31,31 @@ impl Drop for Leash {
         let _ = self.shell.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt as _;
+
+    fn child() -> Child {
+        Command::new("sleep").arg("600").spawn().unwrap()
+    }
+
+    #[test]
+    fn a_child_dies_when_nobody_holds_its_leash_any_more() {
+        let mut child = child();
+        let mut leash = Leash::on(child.id());
+        // What the end of the process does.
+        leash.pipe = None;
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn a_child_survives_its_release() {
+        let mut child = child();
+        drop(Leash::on(child.id()));
+        assert!(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -2,16 +2,23 @@
 
 use std::time::Duration;
 
-use testkit::builders::{Templated as _, deployment};
+use testkit::builders::{Manifest as _, Templated as _, deployment};
+use testkit::object::Stored;
 use testkit::record::State;
 use testkit::{Scene, names};
 use workload_core::id::Kind;
 
 use crate::scenario;
 
+/// Seconds that the pods of these Deployments have for their end.
+const GRACE: i64 = 300;
+
 /// Scales the old set of a Recreate Deployment of `size` to nothing while its pods stay terminating; returns their names.
 async fn held_back(scene: &Scene, size: u32) -> Vec<String> {
-    scene.settle(deployment("web").replicas(size).recreate()).await;
+    let manifest = deployment("web").replicas(size).recreate();
+    scene
+        .settle(manifest.set("/spec/template/spec/terminationGracePeriodSeconds", GRACE))
+        .await;
     scene.kubelet().keep_terminating();
     let pods = scene.look(|state| names(state.pods()));
     scene.set_image("web", "b").await;
@@ -20,10 +27,15 @@ async fn held_back(scene: &Scene, size: u32) -> Vec<String> {
         web.count("replicas") == 0 && web.count("terminatingReplicas") == i64::from(size)
     };
     scene.until("all old pods are terminating", waits).await;
+    let grace = |pod: &&Stored| pod.number("/metadata/deletionGracePeriodSeconds") == GRACE;
+    assert!(
+        scene.look(|state| state.pods().iter().all(grace)),
+        "pods have the time that their template gives them"
+    );
     pods
 }
 
-// proves: deployment/T-9, deployment/D-40, deployment/D-41, deployment/D-42, deployment/D-43, deployment/D-1,
+// proves: deployment/T-9, deployment/C-72, deployment/D-40, deployment/D-41, deployment/D-42, deployment/D-43, deployment/D-1,
 // field/FR-DP-09
 #[test]
 fn recreate_makes_nothing_before_the_last_old_pod_is_gone() {

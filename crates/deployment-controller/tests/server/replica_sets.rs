@@ -413,3 +413,24 @@ fn every_pod_made_or_deleted_is_told() {
         }
     });
 }
+
+// proves: deployment/RS-4, deployment/L-7, field/FR-DP-01
+#[test]
+fn pods_that_a_node_rejects_are_replaced_at_once_by_default() {
+    scenario(async |scene| {
+        scene.create(replica_set("web")).await;
+        for rejected in 0..6 {
+            let pod = scene
+                .find("a new pod", |state| {
+                    Some(state.active_pods().first()?.name().to_owned())
+                })
+                .await;
+            scene.kubelet().bind(&pod, "node").await;
+            scene.kubelet().reject(&pod, "OutOfcpu").await;
+            scene.until("it stays", |state| state.pods().len() > rejected).await;
+        }
+        scene
+            .until("all stay, and one is new", |state| state.pods().len() == 7)
+            .await;
+    });
+}

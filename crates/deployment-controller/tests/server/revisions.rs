@@ -403,6 +403,22 @@ fn a_rollback_that_cannot_be_done_is_told_and_its_annotation_removed() {
     });
 }
 
+// proves: deployment/D-10, deployment/D-9
+#[test]
+fn a_set_whose_revision_is_no_number_is_left_as_it_is() {
+    scenario(async |scene| {
+        scene.settle(deployment("web")).await;
+        let set = scene.look(|state| state.replica_sets()[0].name().to_owned());
+        let broken = json!({"metadata": {"annotations": {REVISION: "first"}}});
+        scene.merge(Kind::REPLICA_SET, &set, broken).await;
+        let note = json!({"metadata": {"annotations": {"note": "1"}}});
+        scene.merge(Kind::DEPLOYMENT, "web", note).await;
+        scene.until("it is observed", |state| web(state).is_observed()).await;
+        let set = scene.look(|state| state.replica_sets()[0].clone());
+        assert_eq!((set.revision(), set.annotation("note")), (Some("first"), None));
+    });
+}
+
 // proves: deployment/D-86
 #[test]
 fn two_deployments_with_one_selector_keep_their_own_sets() {

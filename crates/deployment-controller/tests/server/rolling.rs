@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::Scene;
+use testkit::api::RESOURCE_QUOTA;
 use testkit::builders::{Deployment, Manifest as _, Templated as _, deployment};
 use testkit::record::State;
 use workload_core::id::Kind;
@@ -32,7 +33,7 @@ fn counts(state: &State) -> [i64; 4] {
 }
 
 // proves: deployment/T-1, deployment/D-13, deployment/D-31, deployment/D-33, deployment/D-35, deployment/D-60,
-// deployment/D-61, deployment/D-73, deployment/D-74
+// deployment/D-61, deployment/D-73, deployment/D-74, deployment/K-6, field/FR-DP-08
 #[test]
 fn a_rollout_whose_pods_never_get_ready_stops_at_its_bounds_and_fails_after_its_deadline() {
     scenario(async |scene| {
@@ -40,6 +41,11 @@ fn a_rollout_whose_pods_never_get_ready_stops_at_its_bounds_and_fails_after_its_
         assert_eq!(scene.look(State::sizes_given), [(1, 10), (2, 3), (1, 8), (2, 5)]);
         let says = |condition| scene.look(|state| state.deployment("web").unwrap().says(condition));
         assert_eq!(says("Progressing"), "True ReplicaSetUpdated");
+        let scale = scene.api().get(Kind::DEPLOYMENT, "web/scale").await.unwrap();
+        assert_eq!(
+            (&scale["spec"]["replicas"], &scale["status"]["replicas"]),
+            (&json!(10), &json!(13))
+        );
         let exceeded = "False ProgressDeadlineExceeded";
         scene
             .until(exceeded, |state| {
@@ -231,5 +237,78 @@ fn a_pod_counts_as_available_only_after_its_minimum_ready_time() {
             shrunk.map(|write| write.object.size()).collect()
         });
         assert_eq!(deleted, [1, 1, 0, 2]);
+    });
+}
+
+// proves: deployment/D-20, deployment/D-22, field/FR-DP-12
+#[test]
+fn a_change_of_size_and_template_at_once_scales_the_old_set_first() {
+    scenario(async |scene| {
+        scene.settle(deployment("web")).await;
+        let template = json!({"spec": {"containers": [{"name": "main", "image": "b"}]}});
+        scene
+            .merge(
+                Kind::DEPLOYMENT,
+                "web",
+                json!({"spec": {"replicas": 3, "template": template}}),
+            )
+            .await;
+        scene.until_settled("web").await;
+        assert_eq!(scene.look(State::sizes_given)[..2], [(1, 1), (1, 3)]);
+        assert_eq!(scene.look(State::sizes), [0, 3]);
+    });
+}
+
+// proves: deployment/D-15, deployment/D-77, deployment/C-74
+#[test]
+fn a_replica_set_that_cannot_be_made_is_reported_and_tried_again() {
+    scenario(async |scene| {
+        let quota = |sets: u32| json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "sets"}, "spec": {"hard": {"count/replicasets.apps": sets}}});
+        scene.create(quota(0)).await;
+        let counts = async || scene.api().get(RESOURCE_QUOTA, "sets").await.unwrap()["status"]["hard"].is_object();
+        scene.eventually("the quota is enforced", counts).await;
+        scene.create(deployment("web")).await;
+        let refused = "False ReplicaSetCreateError";
+        scene
+            .until(refused, |state| {
+                state.deployment("web").unwrap().says("Progressing") == refused
+            })
+            .await;
+        scene
+            .until("the event", |state| {
+                !state.events("web", "ReplicaSetCreateError").is_empty()
+            })
+            .await;
+        scene.merge(RESOURCE_QUOTA, "sets", quota(5)).await;
+        scene.kubelet().auto();
+        scene.until_settled("web").await;
+        assert_eq!(
+            scene.look(|state| state.deployment("web").unwrap().says("Progressing")),
+            "True NewReplicaSetAvailable"
+        );
+    });
+}
+
+// proves: deployment/D-63, deployment/K-10
+#[test]
+fn conditions_of_others_survive_a_rollout() {
+    scenario(async |scene| {
+        scene.settle(deployment("web")).await;
+        let mut conditions = scene.look(|state| state.deployment("web").unwrap().at("/status/conditions").clone());
+        let foreign = json!({"type": "Foreign", "status": "True", "reason": "Test", "message": "mine", "lastUpdateTime": "2026-01-02T03:04:05Z", "lastTransitionTime": "2026-01-02T03:04:05Z"});
+        conditions.as_array_mut().unwrap().insert(0, foreign.clone());
+        scene
+            .merge(
+                Kind::DEPLOYMENT,
+                "web/status",
+                json!({"status": {"conditions": conditions}}),
+            )
+            .await;
+        scene.set_image("web", "b").await;
+        scene.until_settled("web").await;
+        assert_eq!(
+            scene.look(|state| state.deployment("web").unwrap().condition("Foreign").cloned()),
+            Some(foreign)
+        );
     });
 }

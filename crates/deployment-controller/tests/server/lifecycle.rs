@@ -63,7 +63,11 @@ fn a_rollout_survives_a_controller_that_is_killed_again_and_again() {
 #[test]
 fn nothing_is_made_or_told_in_a_namespace_that_is_going() {
     scenario(async |scene| {
-        scene.settle(deployment("web").replicas(3)).await;
+        // The server asks about a namespace's pods again only after their time to end.
+        let manifest = deployment("web")
+            .replicas(3)
+            .set("/spec/template/spec/terminationGracePeriodSeconds", 1);
+        scene.settle(manifest).await;
         scene.kubelet().keep_terminating();
         let namespace = scene.namespace().to_owned();
         let gone = scene

@@ -1,4 +1,71 @@
 //! Kubernetes' Deployment and ReplicaSet controllers.
+//!
+//! Two sets of rooms, [`deployment`] and [`replicaset`], over shared caches: each kind is watched once. [`install`] says
+//! which event wakes whom.
 
+pub mod args;
 pub mod deployment;
 pub mod replicaset;
+
+use std::sync::Arc;
+
+use workload_core::cache::{Cache, Progress};
+use workload_core::id::Kind;
+use workload_core::pod::PodView;
+use workload_core::run::{Program, Site};
+
+use self::args::Controller;
+use self::deployment::Deployments;
+use self::deployment::spec::Deployment;
+use self::replicaset::ReplicaSets;
+use self::replicaset::spec::ReplicaSet;
+
+/// What this program is called.
+pub const PROGRAM: Program = Program {
+    name: "deployment-controller",
+    version: env!("CARGO_PKG_VERSION"),
+};
+
+/// Sets up the caches and the loops that `controllers` names.
+pub fn install(site: &mut Site, controllers: &[Controller]) {
+    let mut sets = site.cache();
+    let mut pods = site.cache();
+    if controllers.contains(&Controller::Deployment) {
+        install_deployments(site, &mut sets, &mut pods);
+    }
+    if controllers.contains(&Controller::ReplicaSet) {
+        install_replica_sets(site, &mut sets, &mut pods);
+    }
+    site.keep(sets);
+    site.keep(pods);
+}
+
+fn install_deployments(site: &mut Site, sets: &mut Cache<ReplicaSet>, pods: &mut Cache<PodView>) {
+    let mut deployments = site.cache::<Deployment>();
+    let (roots, set_store) = (deployments.store(), sets.store());
+    let workload = Deployments {
+        deployments: deployments.store(),
+        sets: sets.store(),
+        pods: pods.store(),
+    };
+    let children: (Kind, Arc<dyn Progress>) = (Kind::REPLICA_SET, sets.store());
+    let wakes = site.reconcile(workload, &deployments, [children]);
+    deployments.subscribe(wakes.on(deployment::watches::of_deployment));
+    let owners = Arc::clone(&roots);
+    sets.subscribe(wakes.on(move |delta| deployment::watches::of_replica_set(delta, &owners)));
+    pods.subscribe(wakes.on(move |delta| deployment::watches::of_pod(delta, &set_store, &roots)));
+    deployments.on_other_history(wakes.on_other_history());
+    sets.on_other_history(wakes.on_other_history());
+    site.keep(deployments);
+}
+
+fn install_replica_sets(site: &mut Site, sets: &mut Cache<ReplicaSet>, pods: &mut Cache<PodView>) {
+    let roots = sets.store();
+    let workload = ReplicaSets::new(sets.store(), pods.store());
+    let children: (Kind, Arc<dyn Progress>) = (Kind::POD, pods.store());
+    let wakes = site.reconcile(workload, sets, [children]);
+    sets.subscribe(wakes.on(replicaset::watches::of_replica_set));
+    pods.subscribe(wakes.on(move |delta| replicaset::watches::of_pod(delta, &roots)));
+    sets.on_other_history(wakes.on_other_history());
+    pods.on_other_history(wakes.on_other_history());
+}

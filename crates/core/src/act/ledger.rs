@@ -68,10 +68,10 @@ impl Ledger {
         }
     }
 
-    /// A list came back with version `listed` after `before` had been seen. If that is a step back the server was restored,
-    /// and nothing that was written before can be waited for.
-    pub fn went_back(&self, before: Option<&ResourceVersion>, listed: &ResourceVersion) {
-        self.freshness.lock().relisted(before, listed);
+    /// The server turned out to have another history, as after a restore from a backup: no version that was written before
+    /// can be waited for.
+    pub fn forget_versions(&self) {
+        *self.freshness.lock() = Freshness::default();
     }
 
     /// Whether the caches have caught up with what was written for this owner.

@@ -28,6 +28,8 @@ use crate::time::SharedClock;
 
 pub(crate) use error::in_one_line;
 pub use error::{CallError, ClientError};
+/// The client that everything below is built on; named here so that only this module and the senders import kube.
+pub use kube::Client;
 pub use metrics::ClientMetrics;
 
 /// How long a connection may take to be made.

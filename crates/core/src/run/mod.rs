@@ -1,5 +1,14 @@
 //! The process around the loops: flags, admin server, telemetry, start and stop.
 
+pub mod admin;
+pub mod args;
+pub mod process;
+pub mod signals;
+pub mod site;
 pub mod spawn;
+pub mod telemetry;
 
+pub use args::RunArgs;
+pub use process::{Program, main};
+pub use site::{Due, Site, Wakes};
 pub use spawn::{Task, spawn};

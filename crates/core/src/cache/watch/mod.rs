@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use self::frame::{Ending, Frame, Page};
 use self::step::{Ask, Change, History, Machine, Method};
@@ -46,6 +46,7 @@ pub struct Cache<T: Object> {
     subscribers: Vec<Subscriber<T>>,
     history_watchers: Vec<Box<dyn Fn() + Send + Sync>>,
     synced: watch::Sender<bool>,
+    refresh: Notify,
     contact: Mutex<Contact>,
     aids: CacheAids,
 }
@@ -79,6 +80,7 @@ impl<T: Object> Cache<T> {
             subscribers: Vec::new(),
             history_watchers: Vec::new(),
             synced: watch::Sender::new(false),
+            refresh: Notify::new(),
             contact: Mutex::new(Contact::LostAt(aids.clock.instant())),
             aids,
         }
@@ -118,6 +120,13 @@ impl<T: Object> Cache<T> {
         let _ = synced.wait_for(|done| *done).await;
     }
 
+    /// Lists anew, as the server holds things now: what a former leader wrote last may not have arrived here. The cache is
+    /// not synced until that is done.
+    pub fn refresh(&self) {
+        self.synced.send_replace(false);
+        self.refresh.notify_one();
+    }
+
     /// True if the server has not been heard for a minute. A quiet watch is heard as long as it is open.
     pub fn is_stale(&self, now: Instant) -> bool {
         match *self.contact.lock() {
@@ -135,7 +144,14 @@ impl<T: Object> Cache<T> {
         };
         loop {
             let started = self.aids.clock.instant();
-            if let Err(ending) = follower.attempt().await {
+            let ended = tokio::select! {
+                ended = follower.attempt() => ended,
+                () = self.refresh.notified() => {
+                    follower.machine.restart();
+                    continue;
+                }
+            };
+            if let Err(ending) = ended {
                 let now = self.aids.clock.instant();
                 self.lost(now);
                 let wait = follower

@@ -141,6 +141,11 @@ impl Machine {
         }
     }
 
+    /// Begins a fresh list, whatever was going on.
+    pub(super) fn restart(&mut self) {
+        self.phase = Phase::default();
+    }
+
     /// How fresh lists are fetched.
     pub(super) fn method(&self) -> Method {
         self.method

@@ -1,0 +1,245 @@
+//! Where a controller sets up its caches and loops before the process starts them.
+
+use std::convert::Infallible;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+
+use crate::act::executor::ExecutorParts;
+use crate::act::ledger::Caches;
+use crate::act::metrics::{ActMetrics, GateMetrics};
+use crate::act::{Executor, Ledger, Live};
+use crate::cache::{Cache, CacheAids, Delta, Feed, Progress, Scope, Subscriber};
+use crate::client::Client;
+use crate::events::{self, ApiSink, EventMetrics, Scribe};
+use crate::id::{Kind, ObjectKey};
+use crate::lease::Fence;
+use crate::meta::Object;
+use crate::metrics::Metrics;
+use crate::queue::{Priority, Queue, QueueMetrics, Turn, Workers};
+use crate::reconcile::{Reconciler, ReconcilerParts};
+use crate::time::SharedClock;
+use crate::workload::Workload;
+
+/// What all caches and loops of a process share, and where they are collected.
+#[allow(missing_debug_implementations, reason = "the kube client has none")]
+pub struct Site {
+    supplies: Supplies,
+    pub(super) caches: Vec<Arc<dyn Filling>>,
+    pub(super) loops: Vec<Loop>,
+}
+
+/// What caches and loops are made with.
+pub(super) struct Supplies {
+    pub(super) client: Client,
+    pub(super) scope: Scope,
+    pub(super) aids: CacheAids,
+    pub(super) fence: Fence,
+    pub(super) metrics: Metrics,
+    pub(super) field_manager: String,
+    pub(super) workers: NonZeroUsize,
+    pub(super) max_inflight_writes: NonZeroUsize,
+    pub(super) counters: Counters,
+}
+
+/// Metrics that the loops share.
+pub(super) struct Counters {
+    pub(super) act: ActMetrics,
+    pub(super) queue: QueueMetrics,
+    pub(super) events: EventMetrics,
+}
+
+/// A cache of any kind, as the process sees it.
+pub(super) trait Filling: Send + Sync {
+    fn kind(&self) -> Kind;
+    fn is_synced(&self) -> bool;
+    fn is_stale(&self, now: Instant) -> bool;
+    fn synced(&self) -> BoxFuture<'_, ()>;
+    fn refresh(&self);
+    fn run(self: Arc<Self>) -> BoxFuture<'static, Infallible>;
+}
+
+impl<T: Object> Filling for Cache<T> {
+    fn kind(&self) -> Kind {
+        T::KIND
+    }
+
+    fn is_synced(&self) -> bool {
+        Self::is_synced(self)
+    }
+
+    fn is_stale(&self, now: Instant) -> bool {
+        Self::is_stale(self, now)
+    }
+
+    fn synced(&self) -> BoxFuture<'_, ()> {
+        Box::pin(Self::synced(self))
+    }
+
+    fn refresh(&self) {
+        Self::refresh(self);
+    }
+
+    fn run(self: Arc<Self>) -> BoxFuture<'static, Infallible> {
+        Box::pin(Self::run(self))
+    }
+}
+
+/// One workload's queue and what works on it.
+pub(super) struct Loop {
+    pub(super) queue: Queue,
+    pub(super) scribe: Scribe,
+    pub(super) workers: Workers,
+    roots: Box<dyn Fn() -> Vec<ObjectKey> + Send + Sync>,
+}
+
+impl Loop {
+    /// Puts every root object in line, behind what is live (deployment C-6).
+    pub(super) fn resync(&self) {
+        for key in (self.roots)() {
+            self.queue.add(key, Priority::Resync);
+        }
+    }
+}
+
+/// A workload in its loop, for the caches to wake.
+#[derive(Clone, Debug)]
+pub struct Wakes {
+    queue: Queue,
+    ledger: Arc<Ledger>,
+}
+
+/// A key to wake, at once or after a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    key: ObjectKey,
+    wait: Duration,
+}
+
+impl From<ObjectKey> for Due {
+    fn from(key: ObjectKey) -> Self {
+        let wait = Duration::ZERO;
+        Self { key, wait }
+    }
+}
+
+impl From<(ObjectKey, Duration)> for Due {
+    fn from((key, wait): (ObjectKey, Duration)) -> Self {
+        Self { key, wait }
+    }
+}
+
+impl Wakes {
+    /// A subscriber that first settles what the loop awaits and then wakes the keys that `keys` names.
+    pub fn on<T, K, F>(&self, keys: F) -> Subscriber<T>
+    where
+        T: Object,
+        K: IntoIterator<Item: Into<Due>>,
+        F: Fn(&Delta<T>) -> K + Send + Sync + 'static,
+    {
+        let Self { queue, ledger } = self.clone();
+        Box::new(move |delta| {
+            ledger.observe(delta);
+            for Due { key, wait } in keys(delta).into_iter().map(Into::into) {
+                if wait.is_zero() {
+                    queue.add(key, Priority::Live);
+                } else {
+                    queue.add_after(key, wait);
+                }
+            }
+        })
+    }
+
+    /// Forgets what was written before the server turned out to have another history.
+    pub fn on_other_history(&self) -> Box<dyn Fn() + Send + Sync> {
+        let ledger = Arc::clone(&self.ledger);
+        Box::new(move || ledger.forget_versions())
+    }
+}
+
+impl Site {
+    pub(super) fn new(supplies: Supplies) -> Self {
+        Self {
+            supplies,
+            caches: Vec::new(),
+            loops: Vec::new(),
+        }
+    }
+
+    /// An empty cache. Subscribe to it, then [`keep`](Self::keep) it.
+    pub fn cache<T: Object>(&self) -> Cache<T> {
+        let feed = Feed::new(self.supplies.client.clone(), self.supplies.scope.clone());
+        Cache::new(feed, self.supplies.aids.clone())
+    }
+
+    /// Has the process run a cache.
+    pub fn keep<T: Object>(&mut self, cache: Cache<T>) {
+        self.caches.push(Arc::new(cache));
+    }
+
+    /// Has the process run a workload. `roots` is the cache of its own kind, `children` are those of the kinds that it
+    /// writes.
+    pub fn reconcile<W: Workload>(
+        &mut self,
+        workload: W,
+        roots: &Cache<impl Object>,
+        children: impl IntoIterator<Item = (Kind, Arc<dyn Progress>)>,
+    ) -> Wakes {
+        let Supplies {
+            aids,
+            metrics,
+            counters,
+            ..
+        } = &self.supplies;
+        let clock: &SharedClock = &aids.clock;
+        let ledger = Arc::new(Ledger::default());
+        let (recorder, feed) = events::recorder(Arc::clone(clock), &counters.events);
+        let sink = ApiSink::new(self.supplies.client.clone(), W::COMPONENT, &self.supplies.field_manager);
+        let scribe = Scribe::start(feed, sink, Arc::clone(clock), &counters.events);
+        let executor = Executor::new(ExecutorParts {
+            live: self.live(),
+            ledger: Arc::clone(&ledger),
+            recorder,
+            metrics: counters.act.clone(),
+            clock: Arc::clone(clock),
+        });
+        let queue = Queue::new(W::QUEUE, W::RETRIES, Arc::clone(clock), &counters.queue);
+        let own: (Kind, Arc<dyn Progress>) = (W::KIND, roots.store());
+        let turn: Arc<dyn Turn> = Arc::new(Reconciler::new(ReconcilerParts {
+            workload: Arc::new(workload),
+            executor,
+            ledger: Arc::clone(&ledger),
+            caches: Caches::of(children.into_iter().chain([own])),
+            clock: Arc::clone(clock),
+            metrics: metrics.register(|registry| GateMetrics::register(registry, W::COMPONENT)),
+        }));
+        let store = roots.store();
+        self.loops.push(Loop {
+            workers: Workers::start(&queue, self.supplies.workers, &turn),
+            queue: queue.clone(),
+            scribe,
+            roots: Box::new(move || store.keys()),
+        });
+        Wakes { queue, ledger }
+    }
+
+    fn live(&self) -> Live {
+        let Supplies {
+            client,
+            field_manager,
+            max_inflight_writes,
+            fence,
+            aids,
+            ..
+        } = &self.supplies;
+        Live::new(
+            client.clone(),
+            field_manager,
+            max_inflight_writes.get(),
+            fence.clone(),
+            Arc::clone(&aids.clock),
+        )
+    }
+}

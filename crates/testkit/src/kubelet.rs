@@ -102,9 +102,10 @@ impl Kubelet {
         self.habits.send_replace(Habits::default());
     }
 
-    /// Binds a pod to a node.
+    /// Binds a pod to a node; other scenes have no node of that name.
     pub async fn bind(&self, pod: &str, node: &str) {
-        done(self.hand.bind(pod, node).await);
+        let node = format!("{}-{node}", self.hand.node);
+        done(self.hand.bind(pod, &node).await);
         self.shown("bound", |state| state.get(Kind::POD, pod).is_none_or(is_bound))
             .await;
     }
@@ -120,7 +121,7 @@ impl Kubelet {
             .record
             .look(|state| state.get(Kind::POD, pod).is_some_and(is_bound));
         if !bound {
-            self.bind(pod, &self.hand.node).await;
+            self.bind(pod, "main").await;
         }
         self.report(pod, &running("True", since, restarts)).await;
     }

@@ -13,6 +13,9 @@ use crate::places::{self, Places};
 use crate::tools::{Tool, Tools};
 use crate::workspace::Workspace;
 
+/// Tests with a server spend their time waiting for it, so there can be more of them at once than processors.
+const TEST_THREADS: &str = "--test-threads=8";
+
 /// One stage under way.
 pub(super) struct Run<'a> {
     places: &'a Places,
@@ -69,6 +72,7 @@ impl<'a> Run<'a> {
         self.environment.extend(servers.environment());
         let mut args = words(&["test", "--locked", "--no-fail-fast", "--workspace"]);
         args.extend(tests);
+        args.extend(words(&["--", TEST_THREADS]));
         self.cargo(&args)
     }
 
@@ -85,6 +89,7 @@ impl<'a> Run<'a> {
         self.environment.push(("KUBECONFIG", cluster.kubeconfig().to_owned()));
         let mut args = words(&["test", "--locked", "--no-fail-fast", "--package=e2e"]);
         args.extend(tests);
+        args.extend(words(&["--", TEST_THREADS]));
         self.cargo(&args)
     }
 

@@ -10,6 +10,9 @@ use crate::places::Places;
 /// Controllers of kube-controller-manager that ours replace; on the server `ours` it does not run them.
 const OURS: [&str; 2] = ["deployment", "replicaset"];
 
+/// The controller that removes pods whose node does not exist. Tests bind pods to nodes that nobody has made.
+const POD_GARBAGE: &str = "pod-garbage-collector";
+
 /// Two servers. They end with this value.
 pub(super) struct Servers {
     ours: Cluster,
@@ -19,8 +22,8 @@ pub(super) struct Servers {
 impl Servers {
     /// Start them.
     pub(super) fn start(places: &Places) -> Result<Self> {
-        let ours = Cluster::start(places, &spec("ours", &OURS))?;
-        let kcm = Cluster::start(places, &spec("kcm", &[]))?;
+        let ours = Cluster::start(places, &spec("ours", &[&OURS[..], &[POD_GARBAGE]].concat()))?;
+        let kcm = Cluster::start(places, &spec("kcm", &[POD_GARBAGE]))?;
         Ok(Self { ours, kcm })
     }
 

@@ -115,10 +115,12 @@ impl Turn<'_> {
         self.told(&status, vec![Note::warning(reason, message)])
     }
 
-    /// Records what has become of the new ReplicaSet (D-12, D-13, D-14).
+    /// Records what has become of the new ReplicaSet (D-12, D-13, D-14). That a rollout was resumed a moment ago is the better
+    /// news of the two: upstream's second write fails on its first (D-65, T-10).
     fn mark(&self, status: &mut DeploymentStatus) {
+        let deployment = &*self.seen.deployment;
+        let watched = deployment.spec.deadline.is_some() && !progress::has_resumed(&deployment.status, status);
         let conditions = &mut status.conditions;
-        let watched = self.seen.deployment.spec.deadline.is_some();
         let found = |reason, message| Condition::new(words::PROGRESSING, Status::True, reason, message, self.now);
         match (&self.intent.newest, self.seen.found()) {
             (Newest::Collided, _) => {

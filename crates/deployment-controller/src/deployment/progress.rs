@@ -96,6 +96,12 @@ pub(super) fn next_look(status: &DeploymentStatus, deployment: &Deployment, now:
     Wake::After(rest + Duration::from_secs(1))
 }
 
+/// True if `status`, unlike `stored`, says that the rollout was resumed.
+pub(super) fn has_resumed(stored: &DeploymentStatus, status: &DeploymentStatus) -> bool {
+    let resumed = |status| progressing(status).is_some_and(|condition| condition.reason == words::DEPLOYMENT_RESUMED);
+    resumed(status) && !resumed(stored)
+}
+
 fn progressing(status: &DeploymentStatus) -> Option<Condition> {
     status.conditions.get(words::PROGRESSING)
 }

@@ -1,4 +1,5 @@
 //! What the controllers decide and report, held against tables and laws: no API server, no clock, no tasks.
 #![cfg(test)]
 
+mod deployment;
 mod replicaset;

@@ -7,15 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deployment_controller::deployment::{Deployments, Intent, Observed};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use testkit::builders::{Manifest, Templated};
 use workload_core::cache::{Source, Store};
-use workload_core::id::{Kind, ObjectKey, ResourceVersion, Uid};
+use workload_core::id::ObjectKey;
 use workload_core::meta::Object;
-use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Verb};
-use workload_core::plan::{Claim, ClaimChange, Create, NewName, Note, Patch, Plan, Stage, Target};
+use workload_core::outcome::{FailureClass, Verb};
+use workload_core::plan::{Note, Plan};
 use workload_core::time::{self, Timestamp};
 use workload_core::workload::{Aids, Children, Conclusion, LiveReads, Observation, Workload};
+
+use super::text;
+use super::writes::merge;
 
 /// How often a rollout may take a turn before it counts as endless.
 const PATIENCE: usize = 200;
@@ -58,7 +61,7 @@ pub(super) struct Cluster {
     pub(super) pace: Option<i64>,
     /// Writes of this verb fail like that.
     pub(super) refusal: Option<(Verb, FailureClass)>,
-    version: u64,
+    pub(super) version: u64,
 }
 
 /// One turn of the controller.
@@ -251,10 +254,10 @@ impl Cluster {
 
     /// One turn of the controller.
     pub(super) fn turn(&mut self) -> Turn {
-        let Observation::Ready(seen) = self.observation() else {
+        let controller = self.controller();
+        let Observation::Ready(seen) = self.observation_by(&controller) else {
             panic!("nothing to act on")
         };
-        let controller = self.controller();
         let plan = controller.decide(&seen, self.now);
         let before = self.deployment.clone();
         let mut turn = Turn {
@@ -272,12 +275,16 @@ impl Cluster {
             merge(&mut deployment, &write.body);
             self.deployment = self.stamped(deployment);
         }
-        turn.told = reported(&before, &self.deployment);
+        turn.told = text::reported(&before, &self.deployment);
         turn
     }
 
     /// What the controller sees.
     pub(super) fn observation(&self) -> Observation<Observed> {
+        self.observation_by(&self.controller())
+    }
+
+    fn observation_by(&self, controller: &Deployments) -> Observation<Observed> {
         let live = LiveReads::default();
         let aids = Aids {
             children: self.children,
@@ -285,7 +292,7 @@ impl Cluster {
             now: self.now,
         };
         let name = self.deployment["metadata"]["name"].as_str().unwrap();
-        self.controller().observe(&ObjectKey::new("default", name), &aids)
+        controller.observe(&ObjectKey::new("default", name), &aids)
     }
 
     fn controller(&self) -> Deployments {
@@ -296,146 +303,8 @@ impl Cluster {
         }
     }
 
-    fn carry_out(&mut self, plan: &Plan<Intent>, turn: &mut Turn) -> Outcome {
-        let mut outcome = Outcome::default();
-        for stage in &plan.stages {
-            let writes: Vec<(Attempt, Option<Note>, String)> = match stage {
-                Stage::Claim(claims) => claims.iter().map(|claim| self.claim(claim)).collect(),
-                Stage::Create(creates) => creates.iter().map(|create| self.create(create)).collect(),
-                Stage::Patch(patches) => patches.iter().map(|patch| self.patch(patch)).collect(),
-                Stage::Delete(deletes) => deletes.iter().map(|delete| self.delete(&delete.target)).collect(),
-                Stage::Status(_) | Stage::Read(_) => panic!("never part of a plan for a Deployment: {stage:?}"),
-            };
-            for (attempt, note, line) in writes {
-                if attempt.result.is_ok() {
-                    turn.writes.push(line);
-                    turn.notes.extend(note);
-                }
-                outcome.attempts.push(attempt);
-            }
-            if outcome.failure().is_some() {
-                break;
-            }
-        }
-        outcome
-    }
-
-    fn claim(&mut self, claim: &Claim) -> (Attempt, Option<Note>, String) {
-        let at = self.index(&claim.child.key);
-        let (verb, word) = match &claim.change {
-            ClaimChange::Adopt(_) => (Verb::Adopt, "adopt"),
-            ClaimChange::Release(_) => (Verb::Release, "release"),
-        };
-        let line = format!("{word} {}", image(&self.sets[at]));
-        let owners = match &claim.change {
-            ClaimChange::Adopt(owner) => json!([owner]),
-            ClaimChange::Release(_) => Value::Null,
-        };
-        let patch = json!({"metadata": {"ownerReferences": owners}});
-        let result = self.store(verb, &claim.child, &patch);
-        (attempt(verb, &claim.child, result), None, line)
-    }
-
-    fn create(&mut self, create: &Create) -> (Attempt, Option<Note>, String) {
-        let NewName::Exact(name) = &create.name else {
-            panic!("a ReplicaSet's name is its Deployment's choice")
-        };
-        let new = &*create.object;
-        let mut set = json!({
-            "apiVersion": "apps/v1", "kind": "ReplicaSet",
-            "metadata": {
-                "name": &**name, "namespace": &*create.namespace, "uid": format!("uid-of-{name}"), "generation": 1,
-                "labels": new.labels, "annotations": new.annotations, "ownerReferences": [new.owner],
-                "creationTimestamp": time::to_api(self.now),
-            },
-            "status": {"replicas": 0},
-        });
-        for (field, value) in &new.fields {
-            set[*field] = value.to_value();
-        }
-        let line = format!("create {} {}", image(&set), set["spec"]["replicas"]);
-        let key = ObjectKey::new(Arc::clone(&create.namespace), Arc::clone(name));
-        let target = Target {
-            kind: create.kind,
-            uid: Uid::new(format!("uid-of-{name}")),
-            version: ResourceVersion::new("0"),
-            key,
-        };
-        let taken = self.sets.iter().any(|set| set["metadata"]["name"] == **name);
-        let result = match self.refused(Verb::Create) {
-            Some(failure) => Err(failure),
-            None if taken => Err(Failure::new(FailureClass::AlreadyExists, "the name is taken")),
-            None => {
-                let set = self.stamped(set);
-                self.sets.push(set);
-                Ok(self.receipt(&target))
-            }
-        };
-        (attempt(Verb::Create, &target, result), create.note.clone(), line)
-    }
-
-    fn patch(&mut self, patch: &Patch) -> (Attempt, Option<Note>, String) {
-        let line = match patch.target.kind {
-            Kind::DEPLOYMENT => "change the deployment".to_owned(),
-            _ => changes(&self.sets[self.index(&patch.target.key)], &patch.body),
-        };
-        let result = self.store(Verb::Patch, &patch.target, &patch.body);
-        (attempt(Verb::Patch, &patch.target, result), patch.note.clone(), line)
-    }
-
-    fn delete(&mut self, target: &Target) -> (Attempt, Option<Note>, String) {
-        let at = self.index(&target.key);
-        let line = format!("delete {}", image(&self.sets[at]));
-        let result = match self.refused(Verb::Delete) {
-            Some(failure) => Err(failure),
-            None => {
-                self.sets.remove(at);
-                self.version += 1;
-                Ok(Receipt::Gone)
-            }
-        };
-        (attempt(Verb::Delete, target, result), None, line)
-    }
-
-    fn store(&mut self, verb: Verb, target: &Target, patch: &Value) -> Result<Receipt, Failure> {
-        if let Some(failure) = self.refused(verb) {
-            return Err(failure);
-        }
-        let mut object = match target.kind {
-            Kind::DEPLOYMENT => self.deployment.clone(),
-            _ => self.sets[self.index(&target.key)].clone(),
-        };
-        let spec = object["spec"].clone();
-        merge(&mut object, patch);
-        if object["spec"] != spec || target.kind == Kind::DEPLOYMENT {
-            let generation = object["metadata"]["generation"].as_i64().unwrap();
-            object["metadata"]["generation"] = (generation + 1).into();
-        }
-        let object = self.stamped(object);
-        match target.kind {
-            Kind::DEPLOYMENT => self.deployment = object,
-            _ => {
-                let at = self.index(&target.key);
-                self.sets[at] = object;
-            }
-        }
-        Ok(self.receipt(target))
-    }
-
-    fn refused(&self, verb: Verb) -> Option<Failure> {
-        let (_, class) = self.refusal.filter(|(refused, _)| *refused == verb)?;
-        Some(Failure::new(class, "refused"))
-    }
-
-    fn receipt(&self, target: &Target) -> Receipt {
-        Receipt::Stored {
-            uid: target.uid.clone(),
-            version: ResourceVersion::new(self.version.to_string()),
-        }
-    }
-
     /// The object with the next version.
-    fn stamped(&mut self, mut object: Value) -> Value {
+    pub(super) fn stamped(&mut self, mut object: Value) -> Value {
         self.version += 1;
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         object
@@ -446,7 +315,7 @@ impl Cluster {
         found.unwrap_or_else(|| panic!("no ReplicaSet of image {of}"))
     }
 
-    fn index(&self, key: &ObjectKey) -> usize {
+    pub(super) fn index(&self, key: &ObjectKey) -> usize {
         let found = self.sets.iter().position(|set| set["metadata"]["name"] == *key.name);
         found.unwrap_or_else(|| panic!("no ReplicaSet {key}"))
     }
@@ -460,71 +329,9 @@ pub(super) fn cache<T: Object>(objects: &[Value]) -> Store<T> {
     store
 }
 
-fn attempt(verb: Verb, target: &Target, result: Result<Receipt, Failure>) -> Attempt {
-    Attempt {
-        verb,
-        kind: target.kind,
-        key: target.key.clone(),
-        result,
-    }
-}
-
 pub(super) fn image(set: &Value) -> String {
     let image = &set["spec"]["template"]["spec"]["containers"][0]["image"];
     image.as_str().unwrap().to_owned()
-}
-
-/// What a patch does to a ReplicaSet, such as `scale a 10 -> 8`, then other fields. The annotations that go with every size
-/// are only told when they come alone.
-fn changes(set: &Value, patch: &Value) -> String {
-    let image = image(set);
-    let mut changes = Vec::new();
-    let resized = patch.pointer("/spec/replicas");
-    if let Some(size) = resized {
-        changes.push(format!("scale {image} {} -> {size}", set["spec"]["replicas"]));
-    }
-    if let Some(seconds) = patch.pointer("/spec/minReadySeconds") {
-        changes.push(format!("min-ready of {image} {seconds}"));
-    }
-    let annotations = patch.pointer("/metadata/annotations").and_then(Value::as_object);
-    for (key, value) in annotations.into_iter().flatten() {
-        let short = key.rsplit_once('/').map_or(key.as_str(), |(_, name)| name);
-        let of_size = ["desired-replicas", "max-replicas"].contains(&short);
-        if !(of_size && resized.is_some()) {
-            changes.push(format!("{short} of {image} {}", value.as_str().unwrap()));
-        }
-    }
-    changes.join("; ")
-}
-
-/// What a turn has told about the rollout: changes of `Progressing`, of the revision and of the collision count.
-fn reported(before: &Value, after: &Value) -> Vec<String> {
-    let progressing = |deployment: &Value| {
-        let conditions = deployment["status"]["conditions"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        let found = conditions
-            .into_iter()
-            .find(|condition| condition["type"] == "Progressing");
-        found.map(|condition| {
-            let word = |field: &str| condition[field].as_str().unwrap().to_owned();
-            format!("Progressing {} {}", word("status"), word("reason"))
-        })
-    };
-    let revision = |deployment: &Value| {
-        let revision = deployment["metadata"]["annotations"]["deployment.kubernetes.io/revision"].as_str();
-        revision.map(|revision| format!("revision {revision}"))
-    };
-    let collisions = |deployment: &Value| {
-        let count = deployment["status"]["collisionCount"].as_i64();
-        count.map(|count| format!("collisions {count}"))
-    };
-    let new = |told: &dyn Fn(&Value) -> Option<String>| told(after).filter(|now| Some(now) != told(before).as_ref());
-    [new(&progressing), new(&revision), new(&collisions)]
-        .into_iter()
-        .flatten()
-        .collect()
 }
 
 /// Adds what `object` lacks of `defaults`.
@@ -535,24 +342,6 @@ fn fill(object: &mut Value, defaults: &Value) {
             *slot = value.clone();
         } else if slot.is_object() && key != "strategy" {
             fill(slot, value);
-        }
-    }
-}
-
-/// Applies a JSON merge patch (RFC 7396).
-fn merge(target: &mut Value, patch: &Value) {
-    let Some(changes) = patch.as_object() else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = Value::Object(Map::new());
-    }
-    for (key, change) in changes {
-        if change.is_null() {
-            target.as_object_mut().unwrap().remove(key);
-        } else {
-            merge(&mut target[key], change);
         }
     }
 }

@@ -13,7 +13,9 @@ mod rolling;
 mod rollouts;
 mod scale;
 mod status;
+mod text;
 mod watches;
+mod writes;
 
 use testkit::builders::{Manifest, ReplicaSet, Templated, replica_set};
 use workload_core::time::Timestamp;

@@ -55,20 +55,17 @@ fn the_deadline_is_looked_at_a_second_after_it_passes(#[case] now: &str, #[case]
     let mut cluster = under_way("ReplicaSetUpdated");
     cluster.now = at(&format!("2026-01-02T{now}Z"));
     let turn = cluster.turn();
-    match wake {
-        Some(nanos) => {
-            assert_eq!(turn.text(), "");
-            assert_eq!(turn.conclusion.wake, Wake::After(Duration::from_nanos(nanos)));
-        }
-        None => {
-            assert_eq!(turn.text(), "Progressing False ProgressDeadlineExceeded");
-            assert_eq!(progressing(&cluster)["lastTransitionTime"], "2026-01-02T18:50:00Z");
-            assert_eq!(
-                cluster.turn().conclusion.wake,
-                Wake::OnChange,
-                "the deadline strikes once"
-            );
-        }
+    if let Some(nanos) = wake {
+        assert_eq!(turn.text(), "");
+        assert_eq!(turn.conclusion.wake, Wake::After(Duration::from_nanos(nanos)));
+    } else {
+        assert_eq!(turn.text(), "Progressing False ProgressDeadlineExceeded");
+        assert_eq!(progressing(&cluster)["lastTransitionTime"], "2026-01-02T18:50:00Z");
+        assert_eq!(
+            cluster.turn().conclusion.wake,
+            Wake::OnChange,
+            "the deadline strikes once"
+        );
     }
 }
 

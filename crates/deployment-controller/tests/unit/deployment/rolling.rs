@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use serde_json::Value;
-use testkit::builders::{Manifest as _, Templated as _, deployment};
+use testkit::builders::{Templated as _, deployment};
 
 use super::cluster::Cluster;
 use super::set;

@@ -45,7 +45,7 @@ fn a_broken_template_stops_at_what_surge_and_availability_allow() {
     scale b 3 -> 5; Progressing True ReplicaSetUpdated
     ");
     assert_eq!(cluster.sizes(), "a 8, b 5");
-    cluster.now = time::plus(cluster.now, Duration::from_secs(600));
+    cluster.now = time::plus(cluster.now, Duration::from_mins(10));
     insta::assert_snapshot!(cluster.roll(), @"Progressing False ProgressDeadlineExceeded");
 }
 

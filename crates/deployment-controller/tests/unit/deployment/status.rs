@@ -70,7 +70,7 @@ fn terminating_pods_are_counted_if_every_set_says_how_many(
         .with(set("b", 1, 1));
     cluster.deployment["status"] = json!({"terminatingReplicas": 9});
     cluster.edit_set("a", |set| {
-        let observed = if fresh.is_null() { 0 } else { 1 };
+        let observed = i32::from(!fresh.is_null());
         set.patched(&json!({"status": {"terminatingReplicas": fresh, "observedGeneration": observed}}))
     });
     cluster.edit_set("b", |set| {

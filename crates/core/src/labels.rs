@@ -1,10 +1,14 @@
 //! Labels and annotations: small sorted maps that many objects share.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashSet};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde::{Serialize, Serializer, ser::SerializeMap};
+
+use crate::meta::ControllerRef;
 
 /// An immutable map of strings, sorted by key. Cloning shares it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +61,10 @@ impl<'a> FromIterator<(&'a str, &'a str)> for Labels {
     /// Of two pairs with one key the later stays.
     fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(pairs: I) -> Self {
         let sorted: BTreeMap<&str, &str> = pairs.into_iter().collect();
+        if sorted.is_empty() {
+            // Needs no allocation, unlike an empty collection.
+            return Self::default();
+        }
         Self(
             sorted
                 .into_iter()
@@ -76,43 +84,84 @@ impl Serialize for Labels {
     }
 }
 
-/// Gives equal strings and equal label sets one shared allocation: the pods of one ReplicaSet carry one set of labels.
+/// Gives equal values one shared allocation: the pods of one ReplicaSet carry one set of labels and one controller.
 #[derive(Debug, Default)]
 pub struct Interner {
-    strings: Mutex<HashSet<Arc<str>>>,
-    labels: Mutex<HashSet<Labels>>,
+    strings: Table<Arc<str>>,
+    lists: Table<Arc<[Arc<str>]>>,
+    labels: Table<Labels>,
+    controllers: Table<Arc<ControllerRef>>,
 }
 
 impl Interner {
-    /// How many entries a table may reach before those that nobody else holds are dropped.
-    const SWEEP_AT: usize = 4096;
-
     /// The shared copy of `text`.
     pub fn string(&self, text: &str) -> Arc<str> {
-        let mut known = self.strings.lock();
-        if let Some(shared) = known.get(text) {
-            return Arc::clone(shared);
-        }
-        if known.len() >= Self::SWEEP_AT && known.len().is_power_of_two() {
-            known.retain(|shared| Arc::strong_count(shared) > 1);
-        }
-        let shared: Arc<str> = text.into();
-        known.insert(Arc::clone(&shared));
-        shared
+        self.strings.shared(text, || text.into())
+    }
+
+    /// The shared copy of the list of these texts.
+    pub fn list<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Arc<[Arc<str>]> {
+        let fresh: Vec<Arc<str>> = texts.into_iter().map(|text| self.string(text)).collect();
+        self.lists.shared(fresh.as_slice(), || fresh.as_slice().into())
     }
 
     /// The shared copy of the label set with these pairs.
     pub fn labels<'a>(&self, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Labels {
         let fresh: Labels = pairs.into_iter().collect();
-        let mut known = self.labels.lock();
-        if let Some(shared) = known.get(&fresh) {
-            return shared.clone();
+        self.labels.shared(&fresh, || fresh.clone())
+    }
+
+    /// The shared copy of `reference`.
+    pub fn controller(&self, reference: &ControllerRef) -> Arc<ControllerRef> {
+        self.controllers.shared(reference, || Arc::new(reference.clone()))
+    }
+}
+
+/// Handles of shared values.
+#[derive(Debug)]
+struct Table<H>(Mutex<HashSet<H>>);
+
+impl<H> Default for Table<H> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+/// A handle that knows whether there are others of the same value.
+trait Handle: Clone + Eq + Hash {
+    fn is_the_only_one(&self) -> bool;
+}
+
+impl<T: Eq + Hash + ?Sized> Handle for Arc<T> {
+    fn is_the_only_one(&self) -> bool {
+        Self::strong_count(self) == 1
+    }
+}
+
+impl Handle for Labels {
+    fn is_the_only_one(&self) -> bool {
+        self.0.is_the_only_one()
+    }
+}
+
+impl<H: Handle> Table<H> {
+    /// How many entries a table may reach before those that nobody else holds are dropped.
+    const SWEEP_AT: usize = 4096;
+
+    fn shared<V: Eq + Hash + ?Sized>(&self, value: &V, fresh: impl FnOnce() -> H) -> H
+    where
+        H: Borrow<V>,
+    {
+        let mut known = self.0.lock();
+        if let Some(handle) = known.get(value) {
+            return handle.clone();
         }
         if known.len() >= Self::SWEEP_AT && known.len().is_power_of_two() {
-            known.retain(|shared| Arc::strong_count(&shared.0) > 1);
+            known.retain(|handle| !handle.is_the_only_one());
         }
-        known.insert(fresh.clone());
-        fresh
+        let handle = fresh();
+        known.insert(handle.clone());
+        handle
     }
 }
 
@@ -139,5 +188,18 @@ mod tests {
         let two = interner.labels([("tier", "front"), ("app", "web")]);
         assert!(Arc::ptr_eq(&one.0, &two.0));
         assert!(Arc::ptr_eq(&interner.string("default"), &interner.string("default")));
+        assert!(Arc::ptr_eq(&interner.list(["a", "b"]), &interner.list(["a", "b"])));
+        assert!(!Arc::ptr_eq(&interner.list(["a", "b"]), &interner.list(["b", "a"])));
+    }
+
+    #[test]
+    fn values_that_nobody_holds_are_dropped_in_time() {
+        let interner = Interner::default();
+        let held = interner.string("held");
+        for number in 0..2 * Table::<Arc<str>>::SWEEP_AT {
+            interner.string(&number.to_string());
+        }
+        assert!(interner.strings.0.lock().len() <= Table::<Arc<str>>::SWEEP_AT + 1);
+        assert!(Arc::ptr_eq(&interner.string("held"), &held));
     }
 }

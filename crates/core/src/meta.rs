@@ -188,19 +188,14 @@ impl RawMeta<'_> {
                 .deletion_timestamp
                 .map_or(Lifecycle::Live, |_| Lifecycle::Terminating),
             controller,
-            finalizers: self
-                .finalizers
-                .unwrap_or_default()
-                .iter()
-                .map(|text| interner.string(text))
-                .collect(),
+            finalizers: interner.list(self.finalizers.iter().flatten().map(|text| &**text)),
         })
     }
 
     fn controller(&self, interner: &Interner) -> Option<Arc<ControllerRef>> {
         let owners = self.owner_references.as_deref().unwrap_or_default();
         let controlling = owners.iter().find(|owner| owner.controller == Some(true))?;
-        Some(Arc::new(ControllerRef {
+        Some(interner.controller(&ControllerRef {
             api_version: interner.string(&controlling.api_version),
             kind: interner.string(&controlling.kind),
             name: interner.string(&controlling.name),

@@ -50,12 +50,7 @@ impl Template {
             digest: Digest::of_template(value),
             labels: interner.labels(labels.iter().map(|(key, value)| (key.as_str(), value.as_str()))),
             annotations: interner.labels(annotations.iter().map(|(key, value)| (key.as_str(), value.as_str()))),
-            finalizers: metadata
-                .finalizers
-                .unwrap_or_default()
-                .iter()
-                .map(|text| interner.string(text))
-                .collect(),
+            finalizers: interner.list(metadata.finalizers.iter().flatten().map(String::as_str)),
         })
     }
 

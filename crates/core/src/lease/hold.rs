@@ -113,8 +113,9 @@ impl Campaign {
     }
 
     async fn until(&mut self, reached: impl FnMut(&Standing) -> bool) -> Standing {
-        match self.standing.wait_for(reached).await {
-            Ok(standing) => standing.clone(),
+        let reached = self.standing.wait_for(reached).await.map(|standing| standing.clone());
+        match reached {
+            Ok(standing) => standing,
             // The task has ended without getting there, which only a resignation does.
             Err(_) => std::future::pending().await,
         }

@@ -6,9 +6,14 @@ pub mod process;
 pub mod signals;
 pub mod site;
 pub mod spawn;
+pub mod start;
 pub mod telemetry;
 
 pub use args::RunArgs;
-pub use process::{Program, main};
+pub use process::{Ended, Parts, Process, Program};
 pub use site::{Due, Site, Wakes};
 pub use spawn::{Task, spawn};
+pub use start::main;
+
+#[cfg(test)]
+mod tests;

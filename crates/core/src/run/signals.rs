@@ -1,10 +1,17 @@
-//! The two signals that ask a process to stop.
+//! What asks a process to stop.
 
+use std::future::Future;
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Listens for SIGTERM and SIGINT.
+/// Asks a process to stop: once, and perhaps again.
+pub trait Stops: Send {
+    /// Waits until the process is asked to stop (again). Nothing is missed if the future is dropped.
+    fn next(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+/// SIGTERM and SIGINT.
 #[derive(Debug)]
 pub struct Signals {
     term: Signal,
@@ -19,9 +26,10 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
         })
     }
+}
 
-    /// Waits for the next one.
-    pub async fn next(&mut self) {
+impl Stops for Signals {
+    async fn next(&mut self) {
         tokio::select! {
             _ = self.term.recv() => {}
             _ = self.interrupt.recv() => {}

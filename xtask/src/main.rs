@@ -10,6 +10,7 @@
 
 mod clock;
 mod cluster;
+mod demo;
 mod generate;
 mod places;
 mod progress;
@@ -39,6 +40,8 @@ enum Command {
     /// Start and stop Kubernetes clusters on this machine, without containers.
     #[command(subcommand)]
     Cluster(cluster::Command),
+    /// Show the deployment-controller at work on a cluster of its own.
+    Demo(demo::Args),
     /// Run everything that has to hold, from cheap to dear.
     #[command(alias = "ci")]
     Test(test::Args),
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Tools(args) => tools::run(&cli.places, &args),
         Command::Cluster(command) => cluster::run(&cli.places, &command),
+        Command::Demo(args) => demo::run(&cli.places, &args),
         Command::Test(args) => test::run(&cli.places, &args),
         Command::Tidy => tidy::run(),
         Command::Gen(args) => generate::run(&args),

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -37,6 +37,36 @@ pub(crate) struct Cluster {
     watchdog: Option<Watchdog>,
 }
 
+/// A program that was started beside a cluster.
+pub(crate) struct Guest {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Guest {
+    /// What it has logged.
+    pub(crate) fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Has it ended, and how?
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
+    /// End it without a warning (SIGKILL).
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
 impl Cluster {
     /// Start the cluster that `spec` describes and wait until it can be used: service accounts are made, and every
     /// node is ready.
@@ -57,6 +87,29 @@ impl Cluster {
     /// Path of the administrator's kubeconfig.
     pub(crate) fn kubeconfig(&self) -> &Path {
         &self.state.kubeconfig
+    }
+
+    /// The directory of the cluster's files.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Start another program that ends with the cluster. Its log goes to `NAME.log` beside those of the components.
+    pub(crate) fn start_guest(&mut self, name: &str, program: &Path, args: &[String]) -> Result<Guest> {
+        let path = self.dir.join(format!("{name}.log"));
+        let log = File::create(&path).context("a log file")?;
+        let group = self.watchdog.as_ref().context("the cluster is on its own")?.group();
+        let child = kubectl::command(program, &self.dir)
+            .args(args)
+            .process_group(group)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("starting {name}"))?;
+        self.state.processes.push(Process::note(name, child.id()));
+        self.state.save(&self.dir)?;
+        Ok(Guest { child, log: path })
     }
 
     /// Let the cluster live on after this process; return the administrator's kubeconfig.

@@ -18,7 +18,7 @@ use std::fs::{self, File};
 
 use anyhow::{Context as _, Result, bail};
 
-pub(crate) use self::local::Cluster;
+pub(crate) use self::local::{Cluster, Guest};
 pub(crate) use self::spec::ClusterSpec;
 use self::state::State;
 use crate::places::Places;

@@ -1,0 +1,211 @@
+//! What the story is played on: a cluster, the chart's rights, two replicas of the controller.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+
+use super::scrape;
+use crate::clock;
+use crate::cluster::{Cluster, ClusterSpec, Guest};
+use crate::places::{self, Places};
+use crate::progress::Progress;
+use crate::tools::{Tool, Tools};
+
+/// The controller that is shown; also the name of its chart, of its Lease and of the release.
+const CONTROLLER: &str = "deployment-controller";
+/// Simulated nodes.
+const NODES: u32 = 5;
+/// The longest that a replica may take to come up or to take over.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A cluster with two replicas of the controller.
+pub(super) struct Stage {
+    tools: Tools,
+    replicas: Vec<Guest>,
+    cluster: Cluster,
+}
+
+impl Stage {
+    /// Builds what is needed and starts it, except for the replicas.
+    pub(super) fn set(places: &Places) -> Result<Self> {
+        build()?;
+        let tools = Tools::resolve(places, &[Tool::Kubectl, Tool::Helm])?;
+        let cluster = Cluster::start(
+            places,
+            &ClusterSpec {
+                name: format!("demo-{}", std::process::id()),
+                nodes: NODES,
+                kcm_without: vec!["deployment".to_owned(), "replicaset".to_owned()],
+                ..ClusterSpec::default()
+            },
+        )?;
+        Ok(Self {
+            tools,
+            replicas: Vec::new(),
+            cluster,
+        })
+    }
+
+    /// The administrator's kubeconfig.
+    pub(super) fn kubeconfig(&self) -> &Path {
+        self.cluster.kubeconfig()
+    }
+
+    /// Runs kubectl and shows the command and what it prints.
+    pub(super) fn kubectl(&self, args: &[&str]) -> Result<()> {
+        println!("$ kubectl {}", args.join(" "));
+        let output = self.command(Tool::Kubectl, args)?.output().context("kubectl")?;
+        for text in [&output.stdout, &output.stderr] {
+            print!("{}", indented(&String::from_utf8_lossy(text)));
+        }
+        Ok(())
+    }
+
+    /// Runs kubectl and returns what it prints.
+    pub(super) fn quietly(&self, args: &[&str]) -> Result<String> {
+        checked(&mut self.command(Tool::Kubectl, args)?)
+    }
+
+    /// Creates objects.
+    pub(super) fn apply(&self, name: &str, manifest: &Value) -> Result<()> {
+        let file = self.cluster.dir().join(name);
+        fs::write(&file, serde_json::to_vec_pretty(manifest)?)?;
+        println!("$ kubectl apply --filename={name}");
+        let printed = self.quietly(&["apply", "--filename", &file.display().to_string()])?;
+        print!("{}", indented(&printed));
+        Ok(())
+    }
+
+    /// Installs the rights of the chart, without pods: the replicas run beside the cluster.
+    pub(super) fn install_rights(&self) -> Result<()> {
+        let chart = places::repository().join("charts").join(CONTROLLER);
+        println!("$ helm install {CONTROLLER} charts/{CONTROLLER} --namespace=kube-system --set=workload=None");
+        let chart = chart.display().to_string();
+        let args = [
+            "install",
+            CONTROLLER,
+            &chart,
+            "--namespace=kube-system",
+            "--set=workload=None",
+        ];
+        let printed = checked(&mut self.command(Tool::Helm, &args)?)?;
+        let told = printed
+            .lines()
+            .filter(|line| line.starts_with("STATUS") || line.starts_with("NAME:"));
+        told.for_each(|line| println!("  {line}"));
+        Ok(())
+    }
+
+    /// Starts a replica under the chart's ServiceAccount.
+    pub(super) fn start_replica(&mut self) -> Result<()> {
+        let kubeconfig = self.kubeconfig_of_account()?;
+        let name = format!("{CONTROLLER}-{}", self.replicas.len());
+        let program = binary();
+        let args = [format!("--kubeconfig={}", kubeconfig.display())];
+        self.replicas.push(self.cluster.start_guest(&name, &program, &args)?);
+        Ok(())
+    }
+
+    /// Waits for a replica other than `not` to lead, and returns its index.
+    pub(super) fn leader(&mut self, not: Option<usize>) -> Result<usize> {
+        let mut found = None;
+        clock::wait_until(PATIENCE, || {
+            self.check()?;
+            let leads = |replica: &Guest| replica.log().contains("leading");
+            found = (0..self.replicas.len())
+                .find(|index| Some(*index) != not && self.replicas.get(*index).is_some_and(leads));
+            Ok(found.is_some())
+        })?;
+        found.context("no replica leads")
+    }
+
+    /// Process id of a replica.
+    pub(super) fn pid(&self, replica: usize) -> Result<u32> {
+        self.replicas.get(replica).map(Guest::pid).context("no such replica")
+    }
+
+    /// Kills a replica.
+    pub(super) fn kill(&mut self, replica: usize) -> Result<()> {
+        self.replicas.get_mut(replica).context("no such replica")?.kill()
+    }
+
+    /// What a replica says of itself.
+    pub(super) fn metrics(&self, replica: usize) -> Result<String> {
+        let log = self.replicas.get(replica).context("no such replica")?.log();
+        let address = log
+            .lines()
+            .find_map(|line| line.split_once(" admin="))
+            .context("no admin address in the log")?
+            .1;
+        scrape::metrics(address.trim())
+    }
+
+    /// Fails if a replica has ended that was not killed.
+    pub(super) fn check(&mut self) -> Result<()> {
+        for replica in &mut self.replicas {
+            if let Some(status) = replica.ended()?.filter(|status| status.code().is_some()) {
+                bail!("a replica of the controller ended ({status}):\n{}", replica.log());
+            }
+        }
+        Ok(())
+    }
+
+    /// A kubeconfig with a token of the chart's ServiceAccount.
+    fn kubeconfig_of_account(&self) -> Result<PathBuf> {
+        let account = format!("{CONTROLLER}-account");
+        let token = self.quietly(&["create", "token", &account, "--namespace=kube-system", "--duration=12h"])?;
+        let mut config: Value = serde_json::from_str(&self.quietly(&["config", "view", "--raw", "--output=json"])?)?;
+        for user in config["users"].as_array_mut().into_iter().flatten() {
+            user["user"] = json!({ "token": token.trim() });
+        }
+        let path = self.cluster.dir().join("account.kubeconfig");
+        fs::write(&path, config.to_string())?;
+        Ok(path)
+    }
+
+    fn command(&self, tool: Tool, args: &[&str]) -> Result<Command> {
+        let mut command = Command::new(self.tools.path(tool)?);
+        command
+            .args(args)
+            .env("KUBECONFIG", self.cluster.kubeconfig())
+            .env("HOME", self.cluster.dir())
+            .stdin(Stdio::null());
+        Ok(command)
+    }
+}
+
+fn build() -> Result<()> {
+    let progress = Progress::start(format!("building {CONTROLLER}"));
+    let status = Command::new("cargo")
+        .args(["build", "--quiet", "--locked", "--package", CONTROLLER])
+        .current_dir(places::repository())
+        .status()
+        .context("cargo")?;
+    if !status.success() {
+        bail!("{CONTROLLER} does not build");
+    }
+    progress.finish();
+    Ok(())
+}
+
+/// Where cargo puts the binary: beside this program.
+fn binary() -> PathBuf {
+    let this = std::env::current_exe().unwrap_or_default();
+    this.with_file_name(CONTROLLER)
+}
+
+fn checked(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}

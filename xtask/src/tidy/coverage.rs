@@ -2,8 +2,8 @@
 //!
 //! `docs/spec/<spec>.md` introduces every rule by its id at the beginning of a line, of a list item or of a table's row.
 //! A test names the rules that it proves in a comment directly above it: `proves: <spec>/<id>, ...`. Field reports are
-//! cited as `field/<id>`. A rule that no test of ours can prove is listed with a reason in docs/parity.md:
-//! `| <spec>/<id> | reason |`.
+//! cited as `field/<id>`. A rule that no test of ours can prove is listed with a reason in docs/parity.md, in the section
+//! about rules without a test: `| <spec>/<id> | reason |`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +12,8 @@ use super::repository::{File, Repository};
 
 const SPECS: &str = "docs/spec";
 const PARITY: &str = "docs/parity.md";
+/// The heading above the rules that no test can prove.
+const EXEMPT: &str = "## Rules without a test\n";
 /// The one specification that is not cited by its file's name.
 const FIELD_REPORTS: (&str, &str) = ("field-reports", "field");
 
@@ -130,7 +132,10 @@ fn citations(source: &str) -> Vec<&str> {
 
 /// The first cells of a table whose first cells are citations.
 fn exemptions(page: &str) -> Vec<&str> {
-    page.lines()
+    let section = page.split_once(EXEMPT).map_or("", |(_, section)| section);
+    section
+        .lines()
+        .take_while(|line| !line.starts_with("## "))
         .filter_map(|line| line.strip_prefix("| ")?.split_once(" |"))
         .map(|(cell, _)| cell.trim().trim_matches('`'))
         .filter(|cell| cell.split_once('/').is_some_and(|(_, id)| is_id(id)))
@@ -210,7 +215,7 @@ mod tests {
         let mark = "// proves:";
         let report = report_of(
             &format!("{mark} deployment/D-1, deployment/D-2, field/FR-DP-01"),
-            "| deployment/D-3 | reason |\n",
+            "| deployment/D-4 | differs |\n\n## Rules without a test\n\n| deployment/D-3 | reason |\n",
         );
         let expected = [
             "rules of deployment: 4 defined, 2 proved (50 %), 1 exempt; open: D-4",
@@ -225,7 +230,7 @@ mod tests {
         let mark = "// proves:";
         let report = report_of(
             &format!("{mark} deployment/D-9, nothing/D-1, D-1"),
-            "| deployment/D-8 | reason |\n",
+            "## Rules without a test\n\n| deployment/D-8 | reason |\n",
         );
         assert_eq!(report.problems.len(), 4, "{:?}", report.problems);
     }

@@ -96,3 +96,54 @@ async fn metrics_text(State(shown): State<Shown>) -> Response {
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+    use http_body_util::BodyExt;
+    use tower::ServiceExt;
+
+    struct Lacking(&'static [&'static str]);
+
+    impl Health for Lacking {
+        fn missing(&self) -> Vec<String> {
+            self.0.iter().map(|text| (*text).to_owned()).collect()
+        }
+    }
+
+    async fn get(lacking: &'static [&'static str], path: &str) -> (u16, String, String) {
+        let address = "127.0.0.1:0".parse().unwrap();
+        let admin = Admin::bind(address, Metrics::default(), Arc::new(Lacking(lacking))).unwrap();
+        assert_ne!(admin.address().port(), 0);
+        let request = http::Request::get(path).body(Body::empty()).unwrap();
+        let response = admin.router.oneshot(request).await.unwrap();
+        let code = response.status().as_u16();
+        let content_type = response.headers()[header::CONTENT_TYPE].to_str().unwrap().to_owned();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (code, content_type, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_process_that_is_not_ready_says_what_is_missing_and_lives() {
+        let missing = &["cache of Pod is not synced", "cache of ReplicaSet is not synced"];
+        let (code, _, body) = get(missing, "/readyz").await;
+        assert_eq!(
+            (code, &*body),
+            (503, "cache of Pod is not synced\ncache of ReplicaSet is not synced\n")
+        );
+        for path in ["/livez", "/healthz"] {
+            assert_eq!(get(missing, path).await.0, 200, "{path}");
+        }
+        assert_eq!(get(&[], "/readyz").await.0, 200);
+    }
+
+    #[tokio::test]
+    async fn metrics_come_in_the_format_of_upstreams() {
+        let (code, content_type, _) = get(&[], "/metrics").await;
+        assert_eq!(
+            (code, &*content_type),
+            (200, "text/plain; version=0.0.4; charset=utf-8")
+        );
+    }
+}

@@ -26,3 +26,16 @@ fn parse(filter: &str) -> Result<EnvFilter, String> {
 pub(super) fn checked(filter: &str) -> Result<String, String> {
     parse(filter).map(|_| filter.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_a_level_or_names_modules() {
+        for filter in ["info", "warn,workload_core::cache=debug"] {
+            assert_eq!(checked(filter).as_deref(), Ok(filter));
+        }
+        assert!(checked("workload_core=loud").is_err());
+    }
+}

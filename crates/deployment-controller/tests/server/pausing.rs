@@ -8,6 +8,7 @@ use testkit::builders::{Manifest as _, deployment};
 use testkit::record::State;
 use workload_core::id::Kind;
 
+use crate::rolling::stuck_rollout;
 use crate::scenario;
 
 /// Everything that the Deployment's Progressing condition has said, each change once.
@@ -53,13 +54,23 @@ fn a_paused_deployment_scales_what_it_has_and_starts_nothing_new() {
         pause(scene, false).await;
         scene.until_settled("web").await;
         assert_eq!(scene.look(State::sizes), [0, 10]);
-        let said = scene.look(progress);
-        let from_pause = said
-            .iter()
-            .skip_while(|says| *says != "Unknown DeploymentPaused")
-            .collect::<Vec<_>>();
-        assert_eq!(from_pause[1], "Unknown DeploymentResumed");
-        assert_eq!(said.last().unwrap(), "True NewReplicaSetAvailable");
+    });
+}
+
+// proves: deployment/D-84, deployment/D-77
+#[test]
+fn a_rollout_resumed_without_anything_to_do_says_that_it_was_resumed() {
+    scenario(async |scene| {
+        stuck_rollout(scene, deployment("web")).await;
+        for (paused, says) in [(true, "Unknown DeploymentPaused"), (false, "Unknown DeploymentResumed")] {
+            pause(scene, paused).await;
+            let told = |state: &State| state.deployment("web").unwrap().says("Progressing") == says;
+            scene.until(says, told).await;
+            scene
+                .until("it is observed", |state| state.deployment("web").unwrap().is_observed())
+                .await;
+            assert!(scene.look(told));
+        }
     });
 }
 

@@ -7,7 +7,7 @@ use testkit::object::Stored;
 use testkit::record::{Change, State};
 use workload_core::id::Kind;
 
-use crate::adopted::old_set;
+use crate::adopted::{old_set, until_known};
 use crate::scenario;
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
@@ -210,6 +210,7 @@ fn revisions_go_on_from_the_highest_that_was_adopted() {
                     .annotation(REVISION, "3546343826724305832"),
             )
             .await;
+        until_known(scene).await;
         scene.settle(deployment("web")).await;
         let revisions = scene.look(|state| {
             state
@@ -254,8 +255,7 @@ fn old_sets_beyond_the_history_limit_go_once_the_rollout_is_over() {
                     .create(old_set(name, hash, 0, 1, 2).image(hash).annotation(REVISION, revision))
                     .await;
             }
-            let counted = |state: &State| state.replica_sets().iter().all(|set| set.is_observed());
-            scene.until("all are counted", counted).await;
+            until_known(scene).await;
             scene.create(deployment(name).history_limit(limit)).await;
             scene
                 .until("all are adopted", |state| {

@@ -9,7 +9,7 @@ use testkit::builders::{Deployment, Manifest as _, Templated as _, deployment};
 use testkit::record::State;
 use workload_core::id::Kind;
 
-use crate::adopted::old_set;
+use crate::adopted::{old_set, until_known};
 use crate::{ours_only, scenario};
 
 /// T-1's Deployment: ten replicas, three more, two fewer; pods of image `a` get ready, others never.
@@ -183,6 +183,7 @@ fn a_rollout_goes_on_after_its_size_was_set_to_that_of_the_old_set() {
                 .create(set.annotation("deployment.kubernetes.io/revision", revision))
                 .await;
         }
+        until_known(scene).await;
         scene
             .create(deployment("web").image("b").replicas(4).rolling(0, 1))
             .await;

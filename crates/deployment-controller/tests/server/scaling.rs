@@ -7,7 +7,7 @@ use testkit::record::State;
 use testkit::{Scene, names};
 use workload_core::id::Kind;
 
-use crate::adopted::old_set;
+use crate::adopted::{old_set, until_known};
 use crate::rolling::stuck_rollout;
 use crate::scenario;
 
@@ -52,6 +52,7 @@ impl Proportions {
             let set = old_set(self.name, &format!("v{hash}"), *size, total - self.surge, total);
             scene.create(set.image(&format!("v{hash}"))).await;
         }
+        until_known(scene).await;
         let unavailable = u32::from(self.surge == 0);
         let web = deployment(self.name).paused().image(&format!("v{}", self.new));
         scene
@@ -178,6 +179,7 @@ fn a_rollout_scaled_to_nothing_and_back_has_only_the_new_set_left() {
         for (hash, size) in [("v1", 3), ("v2", 2), ("v3", 1)] {
             scene.create(old_set("web", hash, size, 6, 6).image(hash)).await;
         }
+        until_known(scene).await;
         scene
             .create(deployment("web").image("v3").replicas(6).rolling(0, 1))
             .await;

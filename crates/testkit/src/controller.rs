@@ -123,8 +123,13 @@ impl Controller {
     }
 
     /// Asks it to end by SIGTERM and waits until it has.
-    pub async fn stop(mut self) -> ExitStatus {
+    pub async fn stop(self) -> ExitStatus {
         self.signal(Signal::SIGTERM);
+        self.end().await
+    }
+
+    /// Waits until it has ended.
+    pub async fn end(mut self) -> ExitStatus {
         let end = tokio::time::timeout(PATIENCE, async {
             loop {
                 if let Some(status) = self.ended() {

@@ -5,6 +5,7 @@
 //! to run in the cluster.
 #![cfg(test)]
 
+mod failover;
 mod fleet;
 mod rollouts;
 
@@ -12,20 +13,22 @@ use std::path::Path;
 
 use testkit::Scene;
 use testkit::server::{Server, block_on, environment, skipped};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, RwLock};
 
 use self::fleet::Fleet;
+
+/// Scenarios that end controllers run alone: the others expect somebody to reconcile at once.
+static CONTROLLERS: RwLock<()> = RwLock::const_new(());
 
 /// Runs a scenario in a namespace of its own of the cluster.
 fn scenario(body: impl AsyncFnOnce(&mut Scene)) {
     block_on(async {
-        match cluster().await {
-            Some(cluster) => {
-                Fleet::beside(cluster).await;
-                testkit::on(cluster, body).await;
-            }
-            None => skipped("KUBECONFIG"),
-        }
+        let Some(cluster) = cluster().await else {
+            return skipped("KUBECONFIG");
+        };
+        let _shared = CONTROLLERS.read().await;
+        Fleet::beside(cluster).await;
+        testkit::on(cluster, body).await;
     });
 }
 
@@ -35,6 +38,7 @@ fn scenario_with_fleet(body: impl AsyncFnOnce(&mut Scene, &Fleet)) {
         let Some(cluster) = cluster().await else {
             return skipped("KUBECONFIG");
         };
+        let _alone = CONTROLLERS.write().await;
         match Fleet::beside(cluster).await {
             Some(fleet) => testkit::on(cluster, async |scene| body(scene, fleet).await).await,
             None => skipped("WORKLOAD_CONTROLLER_BIN_DIR"),

@@ -3,22 +3,22 @@
 use serde_json::json;
 
 use testkit::builders::{Deployment, Templated as _, deployment};
-use testkit::record::{Change, State};
+use testkit::record::State;
 use testkit::{Kind, Scene};
 
-use crate::{scenario, scenario_with_fleet};
+use crate::scenario;
 
 /// An image that does not need to exist on simulated nodes, and is on every real one.
-const IMAGES: [&str; 2] = ["registry.k8s.io/pause:3.9", "registry.k8s.io/pause:3.10"];
+pub(crate) const IMAGES: [&str; 2] = ["registry.k8s.io/pause:3.9", "registry.k8s.io/pause:3.10"];
 
-fn web(replicas: u32) -> Deployment {
+pub(crate) fn web(replicas: u32) -> Deployment {
     deployment("web")
         .replicas(replicas)
         .image(IMAGES[0])
         .rolling("25%", "25%")
 }
 
-async fn rolled_out(scene: &Scene, web: Deployment) {
+pub(crate) async fn rolled_out(scene: &Scene, web: Deployment) {
     scene.create(web).await;
     scene.until_settled("web").await;
 }
@@ -32,6 +32,7 @@ fn a_deployment_comes_up() {
     });
 }
 
+// proves: deployment/K-10
 #[test]
 fn a_rolling_update_stays_within_its_bounds() {
     scenario(async |scene| {
@@ -43,6 +44,7 @@ fn a_rolling_update_stays_within_its_bounds() {
     });
 }
 
+// proves: deployment/K-3
 #[test]
 fn an_update_can_be_undone() {
     scenario(async |scene| {
@@ -72,33 +74,6 @@ fn a_deployment_follows_its_size() {
                 usize::try_from(size).unwrap()
             );
         }
-    });
-}
-
-#[test]
-fn a_rollout_survives_the_death_of_its_leader_twice() {
-    scenario_with_fleet(async |scene, fleet| {
-        rolled_out(scene, web(10)).await;
-        let start = scene.set_image("web", IMAGES[1]).await;
-        for updated in [1, 5] {
-            scene
-                .until("some progress", |state| {
-                    state
-                        .deployment("web")
-                        .is_some_and(|web| web.count("updatedReplicas") >= updated)
-                })
-                .await;
-            fleet.kill_leader().await;
-        }
-        scene.until_settled("web").await;
-        scene.never_outside(start.version(), 13, 8);
-        let made = scene.look(|state| {
-            state
-                .writes(Kind::POD)
-                .filter(|write| write.change == Change::Added)
-                .count()
-        });
-        assert_eq!(made, 20);
     });
 }
 

@@ -25,10 +25,18 @@ fn a_settled_namespace_sees_no_write_neither_at_rest_nor_after_a_restart() {
         scene.settle(deployment("web").replicas(3)).await;
         scene.set_image("web", "b").await;
         scene.until_settled("web").await;
+        let writes = async |scene: &Scene| {
+            scene
+                .controller()
+                .unwrap()
+                .metrics()
+                .await
+                .count("write_attempts_total", &[])
+        };
+        assert!(writes(scene).await > 0);
         restart(scene).await;
         scene.quiet_for(Duration::from_secs(3)).await;
-        let metrics = scene.controller().unwrap().metrics().await;
-        assert_eq!(metrics.count("write_attempts_total", &[]), 0);
+        assert_eq!(writes(scene).await, 0);
     });
 }
 

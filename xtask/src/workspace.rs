@@ -64,23 +64,9 @@ impl Workspace {
 impl Package {
     /// Names of its integration tests.
     pub(crate) fn tests(&self) -> impl Iterator<Item = &str> {
-        self.targets_of_kind("test")
-    }
-
-    /// Names of its binaries.
-    pub(crate) fn binaries(&self) -> impl Iterator<Item = &str> {
-        self.targets_of_kind("bin")
-    }
-
-    fn targets_of_kind(&self, kind: &str) -> impl Iterator<Item = &str> {
         self.targets
             .iter()
-            .filter(move |target| target.kind.iter().any(|known| known == kind))
-            .map(|t| t.name.as_str())
-    }
-
-    /// Is it one of the controllers?
-    pub(crate) fn is_controller(&self) -> bool {
-        self.name.ends_with("-controller")
+            .filter(|target| target.kind.iter().any(|kind| kind == "test"))
+            .map(|target| target.name.as_str())
     }
 }

@@ -13,8 +13,15 @@ use crate::places::{self, Places};
 use crate::tools::{Tool, Tools};
 use crate::workspace::Workspace;
 
+/// The module of the charts' tests whose tests need a server.
+const ON_A_SERVER: &str = "server::";
+
 /// Tests with a server spend their time waiting for it, so there can be more of them at once than processors.
 const TEST_THREADS: &str = "--test-threads=8";
+
+/// Programs that tests run, and the variables that name them.
+const KUBECTL: (&str, Tool) = ("KUBECTL", Tool::Kubectl);
+const HELM: (&str, Tool) = ("HELM", Tool::Helm);
 
 /// One stage under way.
 pub(super) struct Run<'a> {
@@ -39,81 +46,78 @@ impl<'a> Run<'a> {
 
     /// Tests that need nothing but this repository.
     pub(super) fn unit(&mut self) -> Result<()> {
-        let workspace = Workspace::load()?;
-        let mut args = words(&["test", "--locked", "--no-fail-fast", "--workspace", "--lib", "--bins"]);
-        args.extend(tests(&workspace, Kind::Alone));
-        self.cargo(&args)
+        let mut wanted = tests(&Workspace::load()?, Kind::Alone);
+        wanted.extend(words(&["--lib", "--bins"]));
+        self.test(&wanted, &[])
     }
 
-    /// Tests of the Helm charts.
+    /// Tests of the Helm charts that need no server.
     pub(super) fn charts(&mut self) -> Result<()> {
-        let tests = tests(&Workspace::load()?, Kind::Charts);
-        if tests.is_empty() {
-            println!("there are no charts");
-            return Ok(());
-        }
-        let tools = Tools::resolve(self.places, &[Tool::Helm])?;
-        self.environment.push(("HELM", tools.path(Tool::Helm)?.to_owned()));
-        let mut args = words(&["test", "--locked", "--package=xtask"]);
-        args.extend(tests);
-        self.cargo(&args)
+        self.provide(&[HELM])?;
+        self.test(
+            &tests(&Workspace::load()?, Kind::Charts),
+            &["--", "--skip", ON_A_SERVER],
+        )
     }
 
     /// Tests against real API servers.
     pub(super) fn server(&mut self) -> Result<()> {
         let workspace = Workspace::load()?;
-        let tests = tests(&workspace, Kind::Server);
-        if tests.is_empty() {
-            println!("there are no tests against a server");
-            return Ok(());
-        }
-        self.prepare(&workspace)?;
+        let (controllers, charts) = (tests(&workspace, Kind::Server), tests(&workspace, Kind::Charts));
+        self.build(&workspace, &controllers | &charts)?;
+        self.provide(&[KUBECTL, HELM])?;
         let servers = Servers::start(self.places)?;
         self.environment.extend(servers.environment());
-        let mut args = words(&["test", "--locked", "--no-fail-fast", "--workspace"]);
-        args.extend(tests);
-        args.extend(words(&["--", TEST_THREADS]));
-        self.cargo(&args)
+        let of_charts = self.test(&charts, &["--", ON_A_SERVER]);
+        self.test(&controllers, &["--", TEST_THREADS]).and(of_charts)
     }
 
     /// Scenarios on a whole cluster.
     pub(super) fn e2e(&mut self) -> Result<()> {
         let workspace = Workspace::load()?;
-        let tests = tests(&workspace, Kind::Scenario);
-        if tests.is_empty() {
+        let scenarios = tests(&workspace, Kind::Scenario);
+        if scenarios.is_empty() {
             println!("there are no scenarios");
             return Ok(());
         }
-        self.prepare(&workspace)?;
+        self.build(&workspace, scenarios.clone())?;
+        self.provide(&[KUBECTL, HELM])?;
         let cluster = servers::with_nodes(self.places)?;
         self.environment.push(("KUBECONFIG", cluster.kubeconfig().to_owned()));
-        let mut args = words(&["test", "--locked", "--no-fail-fast", "--package=e2e"]);
+        self.test(&scenarios, &["--", TEST_THREADS])
+    }
+
+    /// Build the controllers and `tests`, before servers run for them. One call with all of the workspace: any other
+    /// choice of packages means other features of what they depend on, hence a second build of it.
+    fn build(&mut self, workspace: &Workspace, tests: BTreeSet<String>) -> Result<()> {
+        let mut args = words(&["build", "--locked", "--workspace", "--bins"]);
         args.extend(tests);
-        args.extend(words(&["--", TEST_THREADS]));
-        self.cargo(&args)
-    }
-
-    /// What tests with a server need besides the server.
-    fn prepare(&mut self, workspace: &Workspace) -> Result<()> {
-        self.controllers(workspace)?;
-        let tools = Tools::resolve(self.places, &[Tool::Kubectl, Tool::Helm])?;
-        self.environment
-            .push(("KUBECTL", tools.path(Tool::Kubectl)?.to_owned()));
-        self.environment.push(("HELM", tools.path(Tool::Helm)?.to_owned()));
-        Ok(())
-    }
-
-    /// Build the controllers once; the tests run these files.
-    fn controllers(&mut self, workspace: &Workspace) -> Result<()> {
-        let mut args = words(&["build", "--locked"]);
-        for package in workspace.members().filter(|package| package.is_controller()) {
-            args.extend(package.binaries().map(|name| format!("--bin={name}")));
-            args.push(format!("--package={}", package.name));
-        }
         self.cargo(&args)?;
-        self.environment
-            .push(("WORKLOAD_CONTROLLER_BIN_DIR", workspace.target_directory.join("debug")));
+        let directory = workspace.target_directory.join("debug");
+        self.environment.push(("WORKLOAD_CONTROLLER_BIN_DIR", directory));
         Ok(())
+    }
+
+    /// Tell tests by these variables where these programs are.
+    fn provide(&mut self, wanted: &[(&'static str, Tool)]) -> Result<()> {
+        let programs: Vec<Tool> = wanted.iter().map(|(_, tool)| *tool).collect();
+        let tools = Tools::resolve(self.places, &programs)?;
+        for (variable, tool) in wanted {
+            self.environment.push((variable, tools.path(*tool)?.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Run the tests that the flags `wanted` name; none if there are none.
+    fn test(&mut self, wanted: &BTreeSet<String>, rest: &[&str]) -> Result<()> {
+        if wanted.is_empty() {
+            println!("there are no such tests");
+            return Ok(());
+        }
+        let mut args = words(&["test", "--locked", "--no-fail-fast", "--workspace"]);
+        args.extend(wanted.iter().cloned());
+        args.extend(words(rest));
+        self.cargo(&args)
     }
 
     /// Run cargo, show what it says, and count its tests.
@@ -122,7 +126,7 @@ impl<'a> Run<'a> {
         println!("cargo {}", args.join(" "));
         let mut child = Command::new("cargo")
             .args(&args)
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .envs(self.environment.iter().cloned())
             .current_dir(places::repository())
             .stdout(Stdio::piped())
             .spawn()

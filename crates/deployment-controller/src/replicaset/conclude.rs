@@ -146,7 +146,7 @@ fn fields(status: &ReplicaSetStatus) -> [(&'static str, Value); 7] {
 /// While a ready pod is not available yet: the moment when the first one will be. A pod that does not say since when it is
 /// ready never will be, and is looked at again after the whole time (RS-30).
 fn wake(set: &ReplicaSet, status: &ReplicaSetStatus, pods: &[&PodView], now: Timestamp) -> Wake {
-    if set.min_ready_seconds <= 0 || status.ready_replicas == status.available_replicas {
+    if status.ready_replicas == status.available_replicas {
         return Wake::OnChange;
     }
     let first = pods

@@ -59,6 +59,7 @@ pub(super) fn observe(
         selector,
     };
     let mut candidates = pods.controlled_by(&set.meta.uid);
+    candidates.retain(|pod| names(pod, &set));
     candidates.extend(pods.orphans_in(&key.namespace));
     let is_leaving = |pod: &&Arc<PodView>| pod.is_terminating() && owner.claim(&pod.meta) == Claim::Keep;
     let terminating = candidates.iter().filter(is_leaving).count();
@@ -77,6 +78,14 @@ pub(super) fn observe(
         seen.crowd = crowd(&set, sets, pods);
     }
     Observation::Ready(seen)
+}
+
+/// True if the pod's controller is named like `set`, where it can only be looked for: a reference that has the uid and
+/// another kind or name, or that crosses namespaces, leads nowhere (C-10, C-16).
+fn names(pod: &PodView, set: &ReplicaSet) -> bool {
+    let controller = pod.meta.controller.as_deref();
+    controller.is_some_and(|controller| controller.is_of(Kind::REPLICA_SET) && controller.name == set.meta.key.name)
+        && pod.meta.key.namespace == set.meta.key.namespace
 }
 
 /// True if some, not all, of the active pods may have to go.

@@ -62,6 +62,15 @@ fn a_pod_that_does_not_block_the_owners_deletion_is_owned_all_the_same() {
     check(web(1), orphan("a").owner(owner), "nothing", 1);
 }
 
+// proves: deployment/C-10, deployment/C-16
+#[rstest]
+#[case::of_another_name(orphan("a").owned_by(&web(0).set("/metadata/name", "other").json()))]
+#[case::of_another_kind(orphan("a").owned_by(&web(0).set("/kind", "Deployment").json()))]
+#[case::of_another_namespace(owned("a").namespace("other"))]
+fn a_reference_that_only_has_the_sets_uid_does_not_make_a_pod_its_own(#[case] candidate: Pod) {
+    check(web(0), candidate, "nothing", 0);
+}
+
 // proves: deployment/RS-5
 #[test]
 fn only_own_fitting_unfinished_pods_count_as_terminating() {

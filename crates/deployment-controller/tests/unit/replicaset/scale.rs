@@ -34,6 +34,15 @@ fn missing_pods_are_created_and_surplus_ones_deleted() {
     check(0, [], "nothing");
 }
 
+// proves: deployment/RS-10
+#[test]
+fn a_set_that_does_not_say_how_many_pods_it_wants_gets_one() {
+    assert_eq!(
+        World::of(web(0).set("/spec/replicas", Value::Null), []).plan(),
+        "create 1"
+    );
+}
+
 // proves: deployment/C-41
 #[rstest]
 #[case::up(1200, 0, "create 500")]

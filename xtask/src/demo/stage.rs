@@ -20,7 +20,7 @@ const CONTROLLER: &str = "deployment-controller";
 /// Simulated nodes.
 const NODES: u32 = 5;
 /// The longest that a replica may take to come up or to take over.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A cluster with two replicas of the controller.
 pub(super) struct Stage {
@@ -159,7 +159,8 @@ impl Stage {
         let account = format!("{CONTROLLER}-account");
         let token = self.quietly(&["create", "token", &account, "--namespace=kube-system", "--duration=12h"])?;
         let mut config: Value = serde_json::from_str(&self.quietly(&["config", "view", "--raw", "--output=json"])?)?;
-        for user in config["users"].as_array_mut().into_iter().flatten() {
+        let users = config.get_mut("users").and_then(Value::as_array_mut);
+        for user in users.into_iter().flatten() {
             user["user"] = json!({ "token": token.trim() });
         }
         let path = self.cluster.dir().join("account.kubeconfig");
@@ -207,5 +208,5 @@ fn checked(command: &mut Command) -> Result<String> {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
+    text.lines().flat_map(|line| ["  ", line, "\n"]).collect()
 }

@@ -10,7 +10,7 @@ use super::stage::Stage;
 use crate::clock;
 
 /// The longest that a rollout of the demo may take, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// What a row shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,12 +37,11 @@ impl Row {
             .collect();
         sets.retain(|(_, size, ready)| *size + *ready > 0);
         sets.sort_unstable();
-        let status = &deployment["status"];
-        let count = |field: &str| status[field].as_i64().unwrap_or(0);
-        let conditions = status["conditions"].as_array();
+        let count = |field: &str| number(deployment, &format!("/status/{field}"));
+        let conditions = deployment.pointer("/status/conditions").and_then(Value::as_array);
         let progressing = conditions.and_then(|all| all.iter().find(|condition| condition["type"] == "Progressing"));
         Some(Self {
-            wanted: deployment["spec"]["replicas"].as_i64().unwrap_or(0),
+            wanted: number(deployment, "/spec/replicas"),
             updated: count("updatedReplicas"),
             ready: count("readyReplicas"),
             available: count("availableReplicas"),
@@ -51,7 +50,7 @@ impl Row {
                 .and_then(|condition| condition["reason"].as_str())
                 .unwrap_or_default()
                 .to_owned(),
-            seen_generation: count("observedGeneration") == deployment["metadata"]["generation"].as_i64().unwrap_or(0),
+            seen_generation: count("observedGeneration") == number(deployment, "/metadata/generation"),
         })
     }
 
@@ -94,12 +93,20 @@ impl fmt::Display for Row {
 }
 
 fn set(item: &Value) -> (i64, i64, i64) {
-    let revision = item["metadata"]["annotations"]["deployment.kubernetes.io/revision"].as_str();
+    let revision = item.pointer("/metadata/annotations/deployment.kubernetes.io~1revision");
     (
-        revision.and_then(|text| text.parse().ok()).unwrap_or(0),
-        item["spec"]["replicas"].as_i64().unwrap_or(0),
-        item["status"]["readyReplicas"].as_i64().unwrap_or(0),
+        revision
+            .and_then(Value::as_str)
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0),
+        number(item, "/spec/replicas"),
+        number(item, "/status/readyReplicas"),
     )
+}
+
+/// The number at a JSON pointer; 0 if there is none.
+fn number(item: &Value, pointer: &str) -> i64 {
+    item.pointer(pointer).and_then(Value::as_i64).unwrap_or(0)
 }
 
 /// Prints rows until `done`.
@@ -107,7 +114,7 @@ pub(super) fn follow(stage: &mut Stage, mut done: impl FnMut(&Row) -> bool) -> R
     println!();
     println!("   time  wanted updated   ready available   ready/size by revision   Progressing");
     let started = clock::now();
-    let mut last: Option<Row> = None;
+    let mut shown: Option<Row> = None;
     let finished = clock::wait_until(PATIENCE, || {
         stage.check()?;
         let list = stage.quietly(&["get", "deployments,replicasets", "--selector=app=web", "--output=json"])?;
@@ -115,9 +122,9 @@ pub(super) fn follow(stage: &mut Stage, mut done: impl FnMut(&Row) -> bool) -> R
             return Ok(false);
         };
         let is_done = done(&row);
-        if last.as_ref() != Some(&row) {
+        if shown.as_ref() != Some(&row) {
             println!("{:>6.1}s {row}", started.elapsed().as_secs_f64());
-            last = Some(row);
+            shown = Some(row);
         }
         Ok(is_done)
     })?;
@@ -142,19 +149,20 @@ mod tests {
         })
     }
 
-    fn row(status: Value, sets: &[Value]) -> Row {
+    fn row(status: &Value, sets: &[Value]) -> Row {
         let deployment =
             json!({"kind": "Deployment", "metadata": {"generation": 2}, "spec": {"replicas": 4}, "status": status});
-        Row::of(&json!({"items": [vec![deployment], sets.to_vec()].concat()})).unwrap()
+        let items = [&[deployment], sets].concat();
+        Row::of(&json!({ "items": items })).unwrap()
     }
 
     #[test]
     fn a_rollout_is_complete_when_only_new_pods_are_left_and_available() {
         let done = json!({"observedGeneration": 2, "updatedReplicas": 4, "readyReplicas": 4, "availableReplicas": 4});
-        assert!(row(done.clone(), &[set("1", 0, 0), set("2", 4, 4)]).is_complete());
-        assert!(!row(done, &[set("1", 1, 1), set("2", 4, 4)]).is_complete());
+        assert!(row(&done, &[set("1", 0, 0), set("2", 4, 4)]).is_complete());
+        assert!(!row(&done, &[set("1", 1, 1), set("2", 4, 4)]).is_complete());
         let unseen = json!({"observedGeneration": 1, "updatedReplicas": 4, "readyReplicas": 4, "availableReplicas": 4});
-        assert!(!row(unseen, &[set("2", 4, 4)]).is_complete());
+        assert!(!row(&unseen, &[set("2", 4, 4)]).is_complete());
     }
 
     #[test]
@@ -163,7 +171,7 @@ mod tests {
             "observedGeneration": 2, "updatedReplicas": 1, "readyReplicas": 3, "availableReplicas": 3,
             "conditions": [{"type": "Progressing", "reason": "ReplicaSetUpdated"}],
         });
-        let text = row(status, &[set("2", 1, 0), set("1", 3, 3), set("0", 0, 0)]).to_string();
+        let text = row(&status, &[set("2", 1, 0), set("1", 3, 3), set("0", 0, 0)]).to_string();
         assert_eq!(
             text,
             "      4       1       3         3   #1: 3/3  #2: 0/1         ReplicaSetUpdated"

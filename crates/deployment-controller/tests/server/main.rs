@@ -5,19 +5,25 @@
 #![cfg(test)]
 
 mod adopted;
+mod claims;
 mod clients;
 mod facts;
 mod lifecycle;
 mod pausing;
+mod quota;
 mod recreate;
 mod replica_sets;
 mod revisions;
+mod rollback;
 mod rolling;
 mod scale;
 mod scaling;
 mod victims;
 
+use testkit::object::Stored;
+use testkit::record::State;
 use testkit::{Program, Scene, Subject};
+use workload_core::id::Kind;
 
 const PROGRAM: Program = Program {
     name: "deployment-controller",
@@ -36,4 +42,14 @@ fn ours_only(body: impl AsyncFnOnce(&mut Scene)) {
             body(scene).await;
         }
     });
+}
+
+/// The Deployment `web`, which most tests are about.
+fn web(state: &State) -> Stored {
+    state.deployment("web").unwrap().clone()
+}
+
+/// The ReplicaSet `web` of tests without a Deployment.
+fn lone_set(state: &State) -> Stored {
+    state.get(Kind::REPLICA_SET, "web").unwrap().clone()
 }

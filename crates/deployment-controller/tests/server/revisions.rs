@@ -1,32 +1,14 @@
 //! Revisions, annotations, history and rollback.
 
 use serde_json::json;
-use testkit::Scene;
 use testkit::builders::{Manifest as _, Templated as _, deployment};
-use testkit::object::Stored;
 use testkit::record::{Change, State};
 use workload_core::id::Kind;
 
 use crate::adopted::{old_set, until_known};
-use crate::scenario;
+use crate::{scenario, web};
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
-const ROLLBACK: &str = "deprecated.deployment.rollback.to";
-
-fn web(state: &State) -> Stored {
-    state.deployment("web").unwrap().clone()
-}
-
-/// A Deployment whose image went from `a` to `b`, and its annotation from `first` to `second`.
-async fn two_revisions(scene: &Scene) {
-    scene
-        .settle(deployment("web").replicas(2).annotation("note", "first"))
-        .await;
-    let template = json!({"spec": {"containers": [{"name": "main", "image": "b"}]}});
-    let update = json!({"metadata": {"annotations": {"note": "second"}}, "spec": {"template": template}});
-    scene.merge(Kind::DEPLOYMENT, "web", update).await;
-    scene.until_settled("web").await;
-}
 
 // proves: deployment/T-24, deployment/D-9, deployment/D-11, deployment/A-2
 #[test]
@@ -171,34 +153,6 @@ fn the_longest_deployment_name_leaves_room_for_the_hash() {
     });
 }
 
-// proves: deployment/T-14, deployment/C-12, deployment/C-11, deployment/C-19, deployment/I-6
-#[test]
-fn a_deployment_deleted_with_its_sets_orphaned_can_be_made_again_without_a_new_pod() {
-    scenario(async |scene| {
-        let manifest = deployment("web").replicas(3);
-        scene.settle(manifest.clone()).await;
-        let [set, pods] = scene.look(|state| {
-            [
-                vec![state.replica_sets()[0].uid().to_owned()],
-                state.pods().iter().map(|pod| pod.uid().to_owned()).collect(),
-            ]
-        });
-        scene
-            .delete_with(Kind::DEPLOYMENT, "web", &json!({"propagationPolicy": "Orphan"}))
-            .await;
-        scene
-            .until("the set is an orphan", |state| {
-                state.deployment("web").is_none() && state.replica_sets()[0].controller().is_none()
-            })
-            .await;
-        scene.settle(manifest).await;
-        let uids = |objects: Vec<&Stored>| objects.iter().map(|object| object.uid().to_owned()).collect::<Vec<_>>();
-        assert_eq!(scene.look(|state| uids(state.replica_sets())), set);
-        assert_eq!(scene.look(|state| uids(state.pods())), pods);
-        assert!(scene.look(|state| state.replica_sets()[0].is_controlled_by(&web(state))));
-    });
-}
-
 // proves: deployment/T-14, deployment/D-8
 #[test]
 fn revisions_go_on_from_the_highest_that_was_adopted() {
@@ -220,27 +174,6 @@ fn revisions_go_on_from_the_highest_that_was_adopted() {
                 .collect::<Vec<_>>()
         });
         assert_eq!(revisions, ["3546343826724305832", "3546343826724305833"]);
-    });
-}
-
-// proves: deployment/T-13, deployment/C-11, deployment/C-14, deployment/C-17, deployment/D-6, deployment/D-14
-#[test]
-fn a_set_relabelled_out_of_the_selector_is_replaced_and_taken_back_when_it_returns() {
-    scenario(async |scene| {
-        scene.settle(deployment("web").replicas(2)).await;
-        let set = scene.look(|state| state.replica_sets()[0].name().to_owned());
-        let label = |value: &str| json!({"metadata": {"labels": {"app": value}}});
-        scene.merge(Kind::REPLICA_SET, &set, label("other")).await;
-        scene.until("a twin", |state| state.sizes() == [2, 2]).await;
-        scene.until_settled("web").await;
-        assert!(scene.look(|state| state.replica_sets()[0].controller().is_none()));
-        assert_eq!(scene.look(web).count("collisionCount"), 1);
-
-        scene.merge(Kind::REPLICA_SET, &set, label("web")).await;
-        scene.until("the twin is empty", |state| state.sizes() == [2, 0]).await;
-        scene.until_settled("web").await;
-        assert!(scene.look(|state| state.replica_sets()[0].is_controlled_by(&web(state))));
-        assert_eq!(scene.look(|state| state.pods().len()), 2);
     });
 }
 
@@ -332,77 +265,6 @@ fn an_old_set_that_still_has_pods_is_skipped_and_nothing_goes_in_its_place() {
     });
 }
 
-// proves: deployment/D-50, deployment/D-51, deployment/D-52, deployment/D-53
-#[test]
-fn the_rollback_annotation_brings_an_old_template_and_its_annotations_back() {
-    scenario(async |scene| {
-        for (to, image, revision, note) in [("1", "a", "3", "first"), ("0", "b", "4", "second")] {
-            if to == "1" {
-                two_revisions(scene).await;
-            }
-            scene
-                .merge(
-                    Kind::DEPLOYMENT,
-                    "web",
-                    json!({"metadata": {"annotations": {ROLLBACK: to}}}),
-                )
-                .await;
-            scene
-                .until("the annotation is gone", |state| {
-                    web(state).annotation(ROLLBACK).is_none()
-                })
-                .await;
-            scene
-                .until("the revision", |state| web(state).revision() == Some(revision))
-                .await;
-            scene.until_settled("web").await;
-            let web = scene.look(web);
-            assert_eq!((web.image(), web.annotation("note")), (image, Some(note)));
-        }
-        assert_eq!(scene.look(|state| state.replica_sets().len()), 2);
-        scene
-            .until("both events", |state| {
-                !state.events("web", "DeploymentRollback").is_empty()
-            })
-            .await;
-    });
-}
-
-// proves: deployment/D-50, deployment/D-51, deployment/D-52, deployment/D-53, deployment/C-74
-#[test]
-fn a_rollback_that_cannot_be_done_is_told_and_its_annotation_removed() {
-    scenario(async |scene| {
-        two_revisions(scene).await;
-        for (to, reason) in [
-            ("7", "DeploymentRollbackRevisionNotFound"),
-            ("2", "DeploymentRollbackTemplateUnchanged"),
-        ] {
-            scene
-                .merge(
-                    Kind::DEPLOYMENT,
-                    "web",
-                    json!({"metadata": {"annotations": {ROLLBACK: to}}}),
-                )
-                .await;
-            scene
-                .until("the annotation is gone", |state| {
-                    web(state).annotation(ROLLBACK).is_none()
-                })
-                .await;
-            let event = scene
-                .find(reason, |state| {
-                    Some(state.events("web", reason).first().copied()?.clone())
-                })
-                .await;
-            assert_eq!(
-                (event.text("/type"), event.text("/source/component")),
-                ("Warning", "deployment-controller")
-            );
-            assert_eq!(scene.look(web).image(), "b");
-        }
-    });
-}
-
 // proves: deployment/D-10, deployment/D-9
 #[test]
 fn a_set_whose_revision_is_no_number_is_left_as_it_is() {
@@ -416,25 +278,5 @@ fn a_set_whose_revision_is_no_number_is_left_as_it_is() {
         scene.until("it is observed", |state| web(state).is_observed()).await;
         let set = scene.look(|state| state.replica_sets()[0].clone());
         assert_eq!((set.revision(), set.annotation("note")), (Some("first"), None));
-    });
-}
-
-// proves: deployment/D-86
-#[test]
-fn two_deployments_with_one_selector_keep_their_own_sets() {
-    scenario(async |scene| {
-        let twin = || {
-            deployment("twin")
-                .set("/spec/selector/matchLabels/app", "web")
-                .set("/spec/template/metadata/labels/app", "web")
-        };
-        scene.settle(deployment("web").replicas(2)).await;
-        scene.settle(twin().replicas(3)).await;
-        assert_eq!(scene.look(State::sizes), [2, 3]);
-        assert_eq!(scene.look(|state| state.pods().len()), 5);
-        scene.look(|state| {
-            assert!(state.replica_sets()[0].is_controlled_by(state.deployment("web").unwrap()));
-            assert!(state.replica_sets()[1].is_controlled_by(state.deployment("twin").unwrap()));
-        });
     });
 }

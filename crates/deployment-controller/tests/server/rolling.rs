@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::Scene;
-use testkit::api::RESOURCE_QUOTA;
 use testkit::builders::{Deployment, Manifest as _, Templated as _, deployment};
 use testkit::record::State;
 use workload_core::id::Kind;
 
 use crate::adopted::{old_set, until_known};
-use crate::{ours_only, scenario};
+use crate::{ours_only, quota, scenario};
 
 /// T-1's Deployment: ten replicas, three more, two fewer; pods of image `a` get ready, others never.
 pub(crate) async fn stuck_rollout(scene: &Scene, web: Deployment) {
@@ -264,10 +263,7 @@ fn a_change_of_size_and_template_at_once_scales_the_old_set_first() {
 #[test]
 fn a_replica_set_that_cannot_be_made_is_reported_and_tried_again() {
     scenario(async |scene| {
-        let quota = |sets: u32| json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "sets"}, "spec": {"hard": {"count/replicasets.apps": sets}}});
-        scene.create(quota(0)).await;
-        let counts = async || scene.api().get(RESOURCE_QUOTA, "sets").await.unwrap()["status"]["hard"].is_object();
-        scene.eventually("the quota is enforced", counts).await;
+        quota::limit(scene, json!({"count/replicasets.apps": 0})).await;
         scene.create(deployment("web")).await;
         let refused = "False ReplicaSetCreateError";
         scene
@@ -280,7 +276,7 @@ fn a_replica_set_that_cannot_be_made_is_reported_and_tried_again() {
                 !state.events("web", "ReplicaSetCreateError").is_empty()
             })
             .await;
-        scene.merge(RESOURCE_QUOTA, "sets", quota(5)).await;
+        quota::change(scene, json!({"count/replicasets.apps": 5})).await;
         scene.kubelet().auto();
         scene.until_settled("web").await;
         assert_eq!(

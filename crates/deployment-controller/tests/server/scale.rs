@@ -8,7 +8,7 @@ use crate::scenario;
 
 const PODS: u32 = 100;
 
-// proves: deployment/K-10, deployment/W-23, deployment/W-24, deployment/C-40, deployment/C-41
+// proves: deployment/K-10
 #[test]
 fn a_large_deployment_comes_up_and_rolls_within_its_bounds_and_without_a_surplus_pod() {
     scenario(async |scene| {

@@ -76,7 +76,7 @@ impl Proportions {
     }
 }
 
-// proves: deployment/T-6, deployment/D-21, deployment/D-22, deployment/C-12, field/FR-DP-11
+// proves: deployment/T-6, deployment/D-21, deployment/D-22, field/FR-DP-11
 #[test]
 fn what_proportions_leave_over_goes_to_the_largest_set_and_among_equals_by_age() {
     scenario(async |scene| {

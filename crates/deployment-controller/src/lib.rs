@@ -18,6 +18,7 @@ use self::args::Controller;
 use self::deployment::Deployments;
 use self::deployment::spec::Deployment;
 use self::replicaset::ReplicaSets;
+use self::replicaset::metrics::DeletionAges;
 use self::replicaset::spec::ReplicaSet;
 
 /// What this program is called.
@@ -61,7 +62,8 @@ fn install_deployments(site: &mut Site, sets: &mut Cache<ReplicaSet>, pods: &mut
 
 fn install_replica_sets(site: &mut Site, sets: &mut Cache<ReplicaSet>, pods: &mut Cache<PodView>) {
     let roots = sets.store();
-    let workload = ReplicaSets::new(sets.store(), pods.store());
+    let ages = site.metrics().register(DeletionAges::register);
+    let workload = ReplicaSets::new(sets.store(), pods.store(), ages);
     let children: (Kind, Arc<dyn Progress>) = (Kind::POD, pods.store());
     let wakes = site.reconcile(workload, sets, [children]);
     sets.subscribe(wakes.on(replicaset::watches::of_replica_set));

@@ -168,6 +168,11 @@ impl Site {
         }
     }
 
+    /// The metrics of the process, for series of a workload's own.
+    pub fn metrics(&self) -> &Metrics {
+        &self.supplies.metrics
+    }
+
     /// An empty cache. Subscribe to it, then [`keep`](Self::keep) it.
     pub fn cache<T: Object>(&self) -> Cache<T> {
         let feed = Feed::new(self.supplies.client.clone(), self.supplies.scope.clone());

@@ -2,6 +2,7 @@
 
 pub mod conclude;
 pub mod decide;
+pub mod metrics;
 pub mod observe;
 pub mod spec;
 pub mod watches;
@@ -18,6 +19,7 @@ use workload_core::time::Timestamp;
 use workload_core::workload::{Aids, Conclusion, Observation, RetryLimit, Workload};
 
 use self::decide::Intent;
+use self::metrics::DeletionAges;
 use self::observe::Observed;
 use self::spec::ReplicaSet;
 
@@ -26,12 +28,13 @@ use self::spec::ReplicaSet;
 pub struct ReplicaSets {
     sets: Arc<Store<ReplicaSet>>,
     pods: Arc<Store<PodView>>,
+    ages: DeletionAges,
 }
 
 impl ReplicaSets {
     /// A loop that reads these caches.
-    pub fn new(sets: Arc<Store<ReplicaSet>>, pods: Arc<Store<PodView>>) -> Self {
-        Self { sets, pods }
+    pub fn new(sets: Arc<Store<ReplicaSet>>, pods: Arc<Store<PodView>>, ages: DeletionAges) -> Self {
+        Self { sets, pods, ages }
     }
 }
 
@@ -53,7 +56,9 @@ impl Workload for ReplicaSets {
     }
 
     fn decide(&self, seen: &Observed, now: Timestamp) -> Plan<Intent> {
-        decide::decide(seen, now)
+        let plan = decide::decide(seen, now);
+        self.ages.count(seen, &plan, now);
+        plan
     }
 
     fn conclude(&self, seen: &Observed, intent: &Intent, outcome: &Outcome, now: Timestamp) -> Conclusion {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use deployment_controller::replicaset::ReplicaSets;
 use deployment_controller::replicaset::decide::Intent;
+use deployment_controller::replicaset::metrics::DeletionAges;
 use deployment_controller::replicaset::observe::Observed;
 use serde_json::{Value, json};
 use testkit::builders::{Manifest, Pod, ReplicaSet, pod, replica_set};
@@ -93,7 +94,11 @@ impl World {
     }
 
     fn controller(&self) -> ReplicaSets {
-        ReplicaSets::new(Arc::new(cache(&self.sets)), Arc::new(cache(&self.pods)))
+        ReplicaSets::new(
+            Arc::new(cache(&self.sets)),
+            Arc::new(cache(&self.pods)),
+            DeletionAges::default(),
+        )
     }
 
     fn observation(&self, controller: &ReplicaSets) -> Observation<Observed> {

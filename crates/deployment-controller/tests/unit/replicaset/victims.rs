@@ -1,5 +1,6 @@
 //! Which pods go first (deployment C-50…C-53), through the whole decision.
 
+use deployment_controller::replicaset::metrics::ratios;
 use rstest::rstest;
 use testkit::builders::{Manifest as _, Pod, ReplicaSet, Templated as _, deployment, replica_set};
 
@@ -119,4 +120,23 @@ fn a_set_without_a_controller_does_not_care_for_crowds() {
     let [one, two] = ["one", "two"].map(|name| ready(name, "2026-01-02T11:00:00Z").on("n1"));
     let lonely = ready("lonely", "2026-01-02T11:00:00Z").on("n2").restarts(1);
     assert_eq!(World::of(web(2), [one, two, lonely]).plan(), "delete lonely");
+}
+
+// proves: deployment/C-34
+#[test]
+fn ages_of_ready_victims_are_compared_with_that_of_the_youngest_ready_pod() {
+    let aged = |name: &str, since: &str| ready(name, since).created(at(since));
+    let pods = [
+        aged("old", "2026-01-02T10:00:00Z").annotation(COST, "-1"),
+        aged("young", "2026-01-02T11:00:00Z"),
+        owned("unready").created(at("2026-01-02T11:59:00Z")),
+        aged("older", "2026-01-02T09:00:00Z"),
+    ];
+    let ages = |replicas| {
+        let turn = World::of(web(replicas), pods.clone()).turn();
+        ratios(&turn.seen, &turn.plan, turn.now)
+    };
+    assert_eq!(ages(2), [2.0], "of two victims one is ready");
+    assert!(ages(0).is_empty(), "nothing is chosen where all go");
+    assert!(ages(4).is_empty());
 }

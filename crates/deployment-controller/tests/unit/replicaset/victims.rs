@@ -132,11 +132,11 @@ fn ages_of_ready_victims_are_compared_with_that_of_the_youngest_ready_pod() {
         owned("unready").created(at("2026-01-02T11:59:00Z")),
         aged("older", "2026-01-02T09:00:00Z"),
     ];
-    let ages = |replicas| {
+    let ratios_of = |replicas| {
         let turn = World::of(web(replicas), pods.clone()).turn();
         ratios(&turn.seen, &turn.plan, turn.now)
     };
-    assert_eq!(ages(2), [2.0], "of two victims one is ready");
-    assert!(ages(0).is_empty(), "nothing is chosen where all go");
-    assert!(ages(4).is_empty());
+    assert_eq!(ratios_of(2), [2.0], "of two victims one is ready");
+    assert!(ratios_of(0).is_empty(), "nothing is chosen where all go");
+    assert!(ratios_of(4).is_empty());
 }

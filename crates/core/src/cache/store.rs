@@ -20,12 +20,13 @@ pub struct Store<T> {
     shelves: RwLock<Shelves<T>>,
 }
 
-/// Where an object comes from, which decides what an older version than the stored one means.
+/// Where an object comes from, which decides what an old version means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A list: it says what the server holds now, even if that is older (a server restored from a backup).
     List,
-    /// A watch: its events come in order, so an older version is an echo and changes nothing.
+    /// A watch: its events come in order, so one that is older than what was already processed is an echo and changes
+    /// nothing.
     Watch,
 }
 
@@ -90,8 +91,11 @@ impl<T: Object> Store<T> {
     /// another uid under the same key.
     pub fn apply(&self, object: T, source: Source) -> Vec<Delta<T>> {
         let mut shelves = self.shelves.write();
+        if source == Source::Watch && shelves.is_past(&object.meta().version) {
+            return Vec::new();
+        }
         shelves.reach(&object.meta().version, source);
-        shelves.apply(Arc::new(object), source)
+        shelves.apply(Arc::new(object))
     }
 
     /// Takes out the object under this key, if it still is the one with this uid. An object that was replaced was already
@@ -133,15 +137,12 @@ impl<T: Object> Store<T> {
 }
 
 impl<T: Object> Shelves<T> {
-    fn apply(&mut self, new: Arc<T>, source: Source) -> Vec<Delta<T>> {
+    fn apply(&mut self, new: Arc<T>) -> Vec<Delta<T>> {
         let Some(old) = self.objects.get(&new.meta().key).cloned() else {
             self.put(&new);
             return vec![Delta::Applied { old: None, new }];
         };
         if old.meta().version == new.meta().version && old.meta().uid == new.meta().uid {
-            return Vec::new();
-        }
-        if source == Source::Watch && new.meta().version.compare(&old.meta().version) == Some(Ordering::Less) {
             return Vec::new();
         }
         self.unlink(&old);
@@ -155,10 +156,14 @@ impl<T: Object> Shelves<T> {
 
     /// A watch's events come in order; those of a list do not, so a list counts only when it is complete.
     fn reach(&mut self, version: &ResourceVersion, source: Source) {
-        let older = self.seen.as_ref().and_then(|seen| version.compare(seen)) == Some(Ordering::Less);
-        if source == Source::Watch && !older {
+        if source == Source::Watch && !self.is_past(version) {
             self.seen = Some(version.clone());
         }
+    }
+
+    /// True for a version older than the newest one processed.
+    fn is_past(&self, version: &ResourceVersion) -> bool {
+        self.seen.as_ref().and_then(|seen| version.compare(seen)) == Some(Ordering::Less)
     }
 
     fn remove_if(&mut self, key: &ObjectKey, applies: impl FnOnce(&Uid) -> bool) -> Option<Delta<T>> {
@@ -281,11 +286,18 @@ mod tests {
     }
 
     #[test]
-    fn an_older_version_counts_only_from_a_list() {
+    fn a_watch_event_from_before_what_was_processed_is_an_echo() {
         let store = Store::default();
         apply(&store, &thing("a", "u1", 9), Source::Watch);
         assert_eq!(apply(&store, &thing("a", "u1", 8), Source::Watch), [""; 0]);
         assert_eq!(apply(&store, &thing("a", "u1", 8), Source::List), ["a/u1@9->a/u1@8"]);
+        store.finish_list(&HashSet::from([key("a")]), ResourceVersion::new("3"));
+        let later = apply(&store, &thing("a", "u1", 4), Source::Watch);
+        assert_eq!(
+            later,
+            ["a/u1@8->a/u1@4"],
+            "after a list with a lower version, older is what precedes that list"
+        );
     }
 
     #[test]

@@ -75,6 +75,11 @@ pub enum CallError {
 
 /// An error and its causes in one line, nothing said twice.
 pub(crate) fn in_one_line(error: &(dyn StdError + 'static)) -> String {
+    let error = match error.downcast_ref() {
+        // A mere wrapper.
+        Some(kube::Error::Service(inner)) => &**inner,
+        Some(_) | None => error,
+    };
     let mut line = String::new();
     for part in std::iter::successors(Some(error), |error| (*error).source()) {
         let part = part.to_string().replace('\n', " ");

@@ -58,8 +58,9 @@ impl Method {
 enum Phase {
     Listing(Listing),
     Live,
-    /// A stream ended without a word. That is normal for a quiet kind, but a server that was restored from a backup is
-    /// silent, too: it sends nothing until it reaches the version we asked for.
+    /// The server may have another history than before: the connection failed, or a stream ended without a word. After a
+    /// restore from a backup a watch is silent until the server has reached the version we asked for. Both are normal as
+    /// well, so the server is asked for its version before the watch goes on.
     Doubt,
 }
 
@@ -229,7 +230,7 @@ impl Machine {
         let list_is_lost = self.method == Method::Stream || !ending.is_transient();
         match self.phase {
             Phase::Listing(_) if list_is_lost => self.phase = Phase::default(),
-            Phase::Live if silent && end == End::Usual => self.phase = Phase::Doubt,
+            Phase::Live if silent || end == End::Failure => self.phase = Phase::Doubt,
             Phase::Listing(_) | Phase::Live | Phase::Doubt => {}
         }
         end

@@ -1,6 +1,6 @@
 //! The task behind a candidacy: it acquires the lease, keeps it, and gives it back.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -112,6 +112,17 @@ impl<L: Lock> Candidate<L> {
         Ending::Stopped
     }
 
+    /// How long to wait before the next attempt to acquire: no longer than until the record that was last seen expires.
+    fn pause(&self) -> Duration {
+        let pause = self
+            .candidacy
+            .timing
+            .retry
+            .mul_f64(1.0 + JITTER * rand::random::<f64>());
+        let left = self.elector.expires_in(self.clock.instant());
+        left.map_or(pause, |left| pause.min(left))
+    }
+
     /// Waits until the watch shows a lease that nobody holds.
     async fn vacancy(&mut self) {
         while let Some(sighting) = self.sightings.next().await {
@@ -131,7 +142,7 @@ impl<L: Lock> Candidate<L> {
 
     /// Renews until that has not succeeded for the renew deadline.
     async fn keep(&mut self, mut held_until: Instant, stopped: &CancellationToken) -> Ending {
-        let mut last_error = "no attempt in time".to_owned();
+        let mut last_error = "this process did not get to it".to_owned();
         loop {
             let left = held_until.saturating_duration_since(self.clock.instant());
             tokio::select! {
@@ -224,7 +235,6 @@ mod tests {
     use futures::FutureExt;
     use parking_lot::Mutex;
     use std::sync::Arc;
-    use std::time::Duration;
 
     /// A Lease that candidates of a test share, and the faults that one of them meets.
     #[derive(Clone, Debug)]

@@ -188,6 +188,12 @@ impl Elector {
         self.seen.as_ref().is_none_or(|seen| seen.record.holder.is_empty())
     }
 
+    /// How long until the record that was last seen expires, if it has not.
+    pub fn expires_in(&self, now: Instant) -> Option<Duration> {
+        let left = self.seen.as_ref()?.expiry().saturating_duration_since(now);
+        Some(left).filter(|left| !left.is_zero())
+    }
+
     /// The write that gives the lease back so that a successor need not wait: no holder, and the shortest duration.
     /// `None` if the last record seen is not ours.
     pub fn resign(&self, now: Timestamp) -> Option<Ask> {
@@ -246,7 +252,11 @@ impl Elector {
 
 impl Sighting {
     fn is_valid(&self, now: Instant) -> bool {
-        now < self.unchanged_since + Duration::from_secs(self.record.duration_seconds.into())
+        now < self.expiry()
+    }
+
+    fn expiry(&self) -> Instant {
+        self.unchanged_since + Duration::from_secs(self.record.duration_seconds.into())
     }
 }
 

@@ -38,7 +38,7 @@ struct Server(Arc<Inner>);
 
 struct Inner {
     log: watch::Sender<Vec<(String, Instant)>>,
-    lease: Mutex<Option<(Value, u64)>>,
+    lease: watch::Sender<Option<(Value, u64)>>,
     faults: Mutex<Faults>,
 }
 
@@ -56,7 +56,7 @@ impl Server {
     fn new() -> Self {
         Self(Arc::new(Inner {
             log: watch::Sender::default(),
-            lease: Mutex::default(),
+            lease: watch::Sender::default(),
             faults: Mutex::default(),
         }))
     }
@@ -124,9 +124,9 @@ impl Server {
 
     fn lease(&self, who: &str, method: &Method, uri: &str, body: &Value) -> Reply {
         if uri.contains("watch=true") {
-            return endless(Vec::new());
+            return self.watch_lease();
         }
-        let mut lease = self.0.lease.lock();
+        let lease = self.0.lease.borrow().clone();
         let version = lease.as_ref().map(|(_, version)| *version);
         let stale = body.pointer("/metadata/resourceVersion").and_then(Value::as_str)
             != version.map(|v| v.to_string()).as_deref();
@@ -144,20 +144,30 @@ impl Server {
                     (true, false) => self.write_down(format!("{who} leads")),
                     (false, _) => {}
                 }
-                *lease = Some((spec, version.unwrap_or_default() + 1));
+                self.0.lease.send_replace(Some((spec, version.unwrap_or_default() + 1)));
             }
             _ => {}
         }
-        let (spec, version) = lease.clone().unwrap();
-        reply(
-            200,
-            &json!({"metadata": {"resourceVersion": version.to_string()}, "spec": spec}),
-        )
+        reply(200, &lease_object(self.0.lease.borrow().as_ref().unwrap()))
+    }
+
+    fn watch_lease(&self) -> Reply {
+        let changes = self.0.lease.subscribe();
+        let next = |mut changes: watch::Receiver<Option<(Value, u64)>>| async move {
+            changes.changed().await.ok()?;
+            let lease = lease_object(changes.borrow_and_update().as_ref()?);
+            Some((json!({"type": "MODIFIED", "object": lease}), changes))
+        };
+        lines(stream::unfold(changes, next))
     }
 
     fn write_down(&self, line: String) {
         self.0.log.send_modify(|log| log.push((line, SystemClock.instant())));
     }
+}
+
+fn lease_object((spec, version): &(Value, u64)) -> Value {
+    json!({"metadata": {"resourceVersion": version.to_string()}, "spec": spec})
 }
 
 fn reply(code: u16, body: &Value) -> Reply {

@@ -1,15 +1,17 @@
 //! The controllers' own life, and the end of what they work on.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::api::NAMESPACE;
 use testkit::builders::{Manifest as _, Templated as _, deployment};
+use testkit::object::Stored;
 use testkit::record::{Change, State, Version};
 use testkit::{Scene, names};
 use workload_core::id::Kind;
 
-use crate::{PROGRAM, ours_only, scenario};
+use crate::{PROGRAM, ours_only, scenario, web};
 
 /// Kills the controllers and starts them again.
 async fn restart(scene: &mut Scene) {
@@ -22,9 +24,7 @@ async fn restart(scene: &mut Scene) {
 #[test]
 fn a_settled_namespace_sees_no_write_neither_at_rest_nor_after_a_restart() {
     ours_only(async |scene| {
-        scene.settle(deployment("web").replicas(3)).await;
-        scene.set_image("web", "b").await;
-        scene.until_settled("web").await;
+        rolled_over(scene).await;
         let writes = async |scene: &Scene| {
             scene
                 .controller()
@@ -157,5 +157,96 @@ fn a_lost_pod_is_replaced_at_once_and_the_rollout_stays_finished() {
                     .all(|write| finished(&write))
             );
         });
+    });
+}
+
+/// A Deployment with two revisions, the second of which is rolled out.
+async fn rolled_over(scene: &Scene) {
+    scene.settle(deployment("web").replicas(3)).await;
+    scene.set_image("web", "b").await;
+    scene.until_settled("web").await;
+}
+
+// proves: deployment/I-9, deployment/I-13
+#[test]
+fn a_rollout_leaves_all_that_upstream_needs_to_go_on_and_nothing_else() {
+    scenario(async |scene| {
+        rolled_over(scene).await;
+        scene.look(|state| {
+            let annotated = |object: &Stored| -> Vec<String> {
+                object
+                    .at("/metadata/annotations")
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .map(|(key, _)| key.clone())
+                    .collect()
+            };
+            let key = |name: &str| format!("deployment.kubernetes.io/{name}");
+            assert_eq!(annotated(&web(state)), [key("revision")]);
+            for set in state.replica_sets() {
+                assert_eq!(
+                    annotated(set),
+                    [key("desired-replicas"), key("max-replicas"), key("revision")]
+                );
+                assert_eq!(set.controller().unwrap()["blockOwnerDeletion"], true);
+                assert_eq!(set.number("/status/observedGeneration"), set.generation());
+                assert_eq!(set.at("/status/terminatingReplicas"), &json!(0));
+            }
+            let pods = state.pods();
+            assert!(
+                pods.iter()
+                    .all(|pod| annotated(pod).is_empty() && pod.controller().unwrap()["blockOwnerDeletion"] == true)
+            );
+            let finalizers = |object: &&Stored| !object.at("/metadata/finalizers").is_null();
+            assert_eq!(
+                pods.into_iter().chain(state.replica_sets()).filter(finalizers).count(),
+                0
+            );
+        });
+    });
+}
+
+// proves: deployment/I-11
+#[test]
+fn writes_are_recorded_as_updates_under_the_name_that_was_asked_for() {
+    testkit::scenario_with(&PROGRAM, &["--field-manager=kube-controller-manager"], async |scene| {
+        rolled_over(scene).await;
+        let writers = scene.look(|state| {
+            let objects = [state.all(Kind::DEPLOYMENT), state.replica_sets(), state.pods()].concat();
+            let fields = objects.iter().flat_map(|object| {
+                object
+                    .at("/metadata/managedFields")
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_default()
+            });
+            fields
+                .map(|entry| format!("{} {}", entry["operation"], entry["manager"]))
+                .collect::<BTreeSet<_>>()
+        });
+        assert_eq!(
+            writers,
+            BTreeSet::from([r#""Update" "kube-controller-manager""#, r#""Update" "test""#].map(str::to_owned))
+        );
+    });
+}
+
+// proves: deployment/W-20, deployment/W-21, deployment/W-22, field/FR-XC-04
+#[test]
+fn the_rights_that_the_chart_gives_are_enough() {
+    ours_only(async |scene| {
+        rolled_over(scene).await;
+        scene
+            .delete_with(Kind::DEPLOYMENT, "web", &json!({"propagationPolicy": "Orphan"}))
+            .await;
+        let orphans = |state: &State| {
+            state.deployment("web").is_none() && state.replica_sets().iter().all(|set| set.controller().is_none())
+        };
+        scene.until("the sets are orphans", orphans).await;
+        rolled_over(scene).await;
+        let metrics = scene.controller().unwrap().metrics().await;
+        assert!(metrics.count("rest_client_requests_total", &[("code", "200")]) > 0);
+        assert_eq!(metrics.count("rest_client_requests_total", &[("code", "403")]), 0);
     });
 }

@@ -10,7 +10,7 @@ use testkit::{Scene, names};
 use workload_core::id::Kind;
 use workload_core::time::{Clock as _, SystemClock, plus};
 
-use crate::{lone_set, quota, scenario, web};
+use crate::{lone_set, scenario};
 
 /// A ReplicaSet `web` with all its pods ready.
 pub(crate) async fn ready_set(scene: &Scene, size: u32) -> Vec<String> {
@@ -255,60 +255,6 @@ fn each_pod_becomes_available_when_its_own_minimum_ready_time_is_over() {
             assert!(now >= earliest, "{available} available at {now}, before {earliest}");
         }
         assert_eq!(scene.look(lone_set).count("readyReplicas"), 3);
-    });
-}
-
-// proves: deployment/T-17, deployment/C-40, deployment/C-24, deployment/C-73, deployment/RS-22, deployment/D-75
-#[test]
-fn a_full_quota_is_reported_and_met_with_few_tries() {
-    scenario(async |scene| {
-        quota::limit(scene, json!({"pods": "10"})).await;
-        scene.create(deployment("web").replicas(100)).await;
-        let failing = |object: &Stored| object.says("ReplicaFailure") == "True FailedCreate";
-        let reported = |state: &State| {
-            failing(&web(state))
-                && state
-                    .replica_sets()
-                    .iter()
-                    .all(|set| failing(set) && set.count("replicas") == 10)
-        };
-        scene.until("both say so", reported).await;
-        let name = scene.look(|state| state.replica_sets()[0].name().to_owned());
-        let event = scene
-            .find("the event", |state| {
-                Some(state.events(&name, "FailedCreate").first().copied()?.clone())
-            })
-            .await;
-        assert_eq!(
-            (event.text("/type"), event.text("/source/component")),
-            ("Warning", "replicaset-controller")
-        );
-        assert!(event.text("/message").starts_with("Error creating: "), "{event}");
-        if let Some(controller) = scene.controller() {
-            let tries = controller
-                .metrics()
-                .await
-                .count("write_attempts_total", &[("kind", "Pod"), ("result", "rejected")]);
-            // Five of the batch of eight that met the limit, then one at a time.
-            assert!((5..40).contains(&tries), "{tries} of 90 missing pods were tried");
-        }
-
-        quota::change(scene, json!({"pods": "20"})).await;
-        scene.until("ten more", |state| state.pods().len() == 20).await;
-        scene.scale(Kind::DEPLOYMENT, "web", 20).await;
-        let silent = |object: &Stored| object.says("ReplicaFailure").is_empty();
-        scene
-            .until("nobody says so any more", |state| {
-                silent(&web(state)) && silent(state.replica_sets()[0])
-            })
-            .await;
-        assert_eq!(
-            scene.look(|state| state
-                .writes(Kind::POD)
-                .filter(|write| write.change == Change::Added)
-                .count()),
-            20
-        );
     });
 }
 

@@ -9,7 +9,7 @@ use testkit::record::State;
 use workload_core::id::Kind;
 
 use crate::adopted::{old_set, until_known};
-use crate::{ours_only, quota, scenario};
+use crate::{ours_only, scenario};
 
 /// T-1's Deployment: ten replicas, three more, two fewer; pods of image `a` get ready, others never.
 pub(crate) async fn stuck_rollout(scene: &Scene, web: Deployment) {
@@ -256,33 +256,6 @@ fn a_change_of_size_and_template_at_once_scales_the_old_set_first() {
         scene.until_settled("web").await;
         assert_eq!(scene.look(State::sizes_given)[..2], [(1, 1), (1, 3)]);
         assert_eq!(scene.look(State::sizes), [0, 3]);
-    });
-}
-
-// proves: deployment/D-15, deployment/D-77, deployment/C-74
-#[test]
-fn a_replica_set_that_cannot_be_made_is_reported_and_tried_again() {
-    scenario(async |scene| {
-        quota::limit(scene, json!({"count/replicasets.apps": 0})).await;
-        scene.create(deployment("web")).await;
-        let refused = "False ReplicaSetCreateError";
-        scene
-            .until(refused, |state| {
-                state.deployment("web").unwrap().says("Progressing") == refused
-            })
-            .await;
-        scene
-            .until("the event", |state| {
-                !state.events("web", "ReplicaSetCreateError").is_empty()
-            })
-            .await;
-        quota::change(scene, json!({"count/replicasets.apps": 5})).await;
-        scene.kubelet().auto();
-        scene.until_settled("web").await;
-        assert_eq!(
-            scene.look(|state| state.deployment("web").unwrap().says("Progressing")),
-            "True NewReplicaSetAvailable"
-        );
     });
 }
 

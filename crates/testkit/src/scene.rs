@@ -18,7 +18,7 @@ use crate::record::{KINDS, Record, State};
 use crate::server::Server;
 
 /// The longest that anything may take that should happen at once, on a busy machine.
-const WITHIN: Duration = Duration::from_mins(1);
+const WITHIN: Duration = Duration::from_mins(2);
 
 /// How often something is looked at that the record does not show.
 const POLL: Duration = Duration::from_millis(100);

@@ -194,7 +194,7 @@ mod tests {
         (ApiSink::new(client, "deployment-controller", "ours"), requests)
     }
 
-    // proves: deployment/C-74, deployment/C-75
+    // proves: deployment/C-74, deployment/C-75, deployment/W-12
     #[tokio::test]
     async fn an_event_is_posted_as_upstream_does() {
         let (sink, mut requests) = sink(201);
@@ -218,7 +218,7 @@ mod tests {
         );
     }
 
-    // proves: deployment/C-75
+    // proves: deployment/C-75, deployment/W-12
     #[tokio::test]
     async fn a_repetition_is_patched() {
         let (sink, mut requests) = sink(200);

@@ -68,8 +68,7 @@ struct Turn<'a> {
 
 /// What kept a plan from being carried out.
 enum Obstacle {
-    /// Something that the next turn, which comes soon, will see clearer: nothing is reported on grounds that are known to be
-    /// out of date.
+    /// Something that the next turn will see clearer, or that leaves nothing to report: what is known now may be out of date.
     Passing,
     /// The new ReplicaSet could not be created, in the server's words (D-15).
     NoReplicaSet(String),

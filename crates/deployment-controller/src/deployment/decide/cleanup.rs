@@ -4,7 +4,6 @@ use workload_core::workload::Children;
 
 use super::draft::Draft;
 use super::revisions;
-use crate::deployment::observe;
 use crate::deployment::spec::History;
 use crate::replicaset::spec::ReplicaSet;
 
@@ -22,8 +21,8 @@ pub(super) fn step(draft: &mut Draft<'_>) {
         .filter(|set| !set.meta.is_terminating())
         .collect();
     // A revision that is no number counts like none; upstream compares such a ReplicaSet by age, which is no total order.
-    let revision = |set: &ReplicaSet| revisions::revision(set).unwrap_or_default();
-    candidates.sort_by(|a, b| revision(a).cmp(&revision(b)).then_with(|| observe::by_age(a, b)));
+    // Equal ones stay in the order of their age.
+    candidates.sort_by_key(|set| revisions::revision(set).unwrap_or_default());
     let surplus = candidates.len().saturating_sub(limit);
     for set in candidates.into_iter().take(surplus).filter(|set| is_empty(set)) {
         draft.delete(set);

@@ -1,5 +1,6 @@
 //! A plan in the making. Everything that is wanted of one ReplicaSet ends up in one patch.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
@@ -241,9 +242,9 @@ impl<'a> Change<'a> {
 /// What people are told when a ReplicaSet is resized; others parse it (C-74).
 pub(super) fn scaled(name: &str, from: i32, to: i32) -> Option<Note> {
     let direction = match from.cmp(&to) {
-        std::cmp::Ordering::Less => "up",
-        std::cmp::Ordering::Greater => "down",
-        std::cmp::Ordering::Equal => return None,
+        Ordering::Less => "up",
+        Ordering::Greater => "down",
+        Ordering::Equal => return None,
     };
     let message = format!("Scaled {direction} replica set {name} from {from} to {to}");
     Some(Note::normal(words::SCALING_REPLICA_SET, message))

@@ -9,7 +9,7 @@ use crate::deployment::progress;
 pub(super) fn step(draft: &mut Draft<'_>) -> Report {
     let seen = draft.seen;
     revisions::refresh(draft);
-    for set in &seen.old {
+    for set in seen.old.iter().filter(|set| set.replicas > 0) {
         draft.resize(set, 0);
     }
     let still_counted = seen.old.iter().any(|set| set.status.replicas > 0);

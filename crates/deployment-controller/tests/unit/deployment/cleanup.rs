@@ -63,6 +63,15 @@ fn nothing_goes_while_a_rollout_is_under_way_or_the_deployment_is_scaled() {
     assert_eq!(cluster.turn().written(), "scale z 1 -> 2");
 }
 
+// proves: deployment/D-37
+#[test]
+fn nothing_goes_in_a_turn_that_resizes() {
+    let mut cluster = world(1, [old("a", "1"), old("b", "2")]);
+    cluster.edit_set("b", |set| set.replicas(1));
+    assert_eq!(cluster.turn().written(), "scale b 1 -> 0");
+    assert_eq!(cluster.turn().written(), "delete a");
+}
+
 // proves: deployment/D-25, deployment/D-56
 #[test]
 fn a_paused_deployment_is_cleaned_up_even_in_mid_rollout() {

@@ -19,6 +19,7 @@ fn old_pod() -> Pod {
 // proves: deployment/D-40, deployment/D-41, deployment/D-42
 #[rstest]
 #[case::old_ones_go_first(3, 3, None, "scale a 3 -> 0")]
+#[case::old_ones_without_pods_too(3, 0, None, "scale a 3 -> 0")]
 #[case::they_are_still_counted(0, 1, None, "")]
 #[case::one_is_terminating(0, 0, Some(old_pod().phase("Running").terminating(noon())), "")]
 #[case::one_is_pending(0, 0, Some(old_pod()), "")]

@@ -33,6 +33,7 @@ fn without_revision(image: &str) -> ReplicaSet {
 #[case::old_ones_without_number(vec![with_revision("a", "x"), without_revision("b")], Some("1"), "1")]
 #[case::negative(vec![with_revision("a", "-4")], Some("1"), "1")]
 #[case::none_yet(vec![with_revision("a", "2")], None, "3")]
+#[case::none_yet_beside_a_negative_one(vec![with_revision("a", "-4")], None, "1")]
 #[case::beyond_32_bits(vec![with_revision("a", "3546343826724305832")], Some("1"), "3546343826724305833")]
 fn the_new_set_has_the_highest_revision(
     #[case] old: Vec<ReplicaSet>,
@@ -64,18 +65,20 @@ fn former_revisions_are_kept(#[case] history: Option<&str>, #[case] own: &str, #
 // proves: deployment/D-10
 #[test]
 fn the_list_of_former_revisions_is_cut_from_the_front() {
-    let history = (100..600)
+    let rest = (101..599)
         .map(|number| number.to_string())
         .collect::<Vec<_>>()
         .join(",");
-    assert_eq!(history.len(), 1999);
-    let mut cluster = world([with_revision("a", "800")]).with(with_revision("c", "600").annotation(HISTORY, &history));
-    cluster.turn();
-    let now = annotation(cluster.set("c"), HISTORY).unwrap();
-    assert!(
-        now.starts_with("101,") && now.ends_with(",599,600") && now.len() == 1999,
-        "{now}"
-    );
+    let extended = |first: &str| {
+        let history = format!("{first},{rest}");
+        let old = with_revision("a", "800");
+        let mut cluster = world([old]).with(with_revision("c", "600").annotation(HISTORY, &history));
+        cluster.turn();
+        annotation(cluster.set("c"), HISTORY).unwrap().to_owned()
+    };
+    assert_eq!(extended("1000"), format!("1000,{rest},600"));
+    assert_eq!(extended("1000").len(), 2000);
+    assert_eq!(extended("10000"), format!("{rest},600"));
 }
 
 // proves: deployment/D-10

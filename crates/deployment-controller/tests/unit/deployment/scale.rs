@@ -101,6 +101,18 @@ fn shares_are_rounded_half_away_from_zero(
     assert_eq!(cluster.sizes(), expected);
 }
 
+// proves: deployment/D-22
+#[test]
+fn once_all_is_shared_out_the_other_sets_keep_their_size() {
+    let mut cluster = world(12, [sized("a", 4, 10, 100), sized("c", 6, 10, 6)]);
+    cluster.turn();
+    assert_eq!(
+        cluster.sizes(),
+        "a 4, c 8",
+        "by its own share the first would lose its pods"
+    );
+}
+
 // proves: deployment/D-21
 #[test]
 fn old_sets_go_once_the_new_one_has_everything() {

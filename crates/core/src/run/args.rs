@@ -119,7 +119,7 @@ fn positive(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
 
     #[derive(Debug, Parser)]
     struct Cli {
@@ -147,6 +147,24 @@ mod tests {
         assert_eq!((load.qps, load.burst), (None, None));
         assert!(parse(&["--qps", "0"]).unwrap_err().contains("must be above 0"));
         assert!(parse(&["--burst", "5"]).unwrap_err().contains("--qps"));
+    }
+
+    #[test]
+    fn each_flag_has_an_environment_variable_of_its_name() {
+        let command = Cli::command();
+        let own: Vec<_> = command
+            .get_arguments()
+            .filter_map(|flag| Some((flag.get_long()?, flag)))
+            .collect();
+        assert!(own.len() >= 14, "{} flags", own.len());
+        for (name, flag) in own {
+            let expected = format!("WORKLOAD_{}", name.replace('-', "_").to_uppercase());
+            assert_eq!(
+                flag.get_env().and_then(|env| env.to_str()),
+                Some(&*expected),
+                "--{name}"
+            );
+        }
     }
 
     #[test]

@@ -40,7 +40,10 @@ fn try_main(program: Program, args: &RunArgs, install: impl FnOnce(&mut Site)) -
         .enable_all()
         .build()
         .context("failed to start the runtime")?;
-    runtime.block_on(serve(program, args, install))
+    let ended = runtime.block_on(serve(program, args, install));
+    // Not waiting for a name lookup that may still hang: a process that lost its lease is gone at once.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn serve(program: Program, args: &RunArgs, install: impl FnOnce(&mut Site)) -> anyhow::Result<()> {

@@ -13,13 +13,23 @@ use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::meta::Object;
 
 /// Expectations and freshness of all objects of one workload.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Ledger {
+    root: Kind,
     expectations: Mutex<Expectations>,
     freshness: Mutex<Freshness>,
 }
 
 impl Ledger {
+    /// An empty ledger of the workload that reconciles this kind.
+    pub fn new(root: Kind) -> Self {
+        Self {
+            root,
+            expectations: Mutex::default(),
+            freshness: Mutex::default(),
+        }
+    }
+
     /// A create of `owner` is about to be sent.
     pub(super) fn creating(&self, owner: &ObjectKey, kind: Kind, child: &ObjectKey, now: Instant) {
         self.expectations
@@ -49,9 +59,15 @@ impl Ledger {
         self.freshness.lock().wrote(owner, uid, kind, version);
     }
 
-    /// A cache shows this change of a child; whatever it settles is no longer awaited. Watches call this before they wake
-    /// the owner.
+    /// A cache shows this change; whatever it settles is no longer awaited. Watches call this before they wake the owner. A
+    /// root object that vanished takes its records along, so that a successor of the same name does not inherit them
+    /// (deployment C-27, C-35).
     pub fn observe<T: Object>(&self, delta: &Delta<T>) {
+        if let Delta::Removed { last } = delta
+            && T::KIND == self.root
+        {
+            self.forget(&last.meta().key);
+        }
         let mut expectations = self.expectations.lock();
         match delta {
             Delta::Applied { new, .. } => {

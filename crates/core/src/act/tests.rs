@@ -11,10 +11,13 @@ use serde_json::{Value, json};
 use super::executor::{Executor, ExecutorParts};
 use super::{Ledger, Live};
 use crate::act::metrics::ActMetrics;
+use crate::cache::Delta;
 use crate::events::recorder::{EventMetrics, recorder};
 use crate::expectations::Settlement;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
+use crate::labels::Interner;
 use crate::lease::Fence;
+use crate::meta::{DecodeError, KeepAnnotations, Meta, Object, RawMeta};
 use crate::outcome::{FailureClass, Outcome, Verb};
 use crate::owner::OwnerReference;
 use crate::plan::{
@@ -73,7 +76,7 @@ pub(crate) fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send
     });
     let clock: SharedClock = Arc::new(SystemClock);
     let client = kube::Client::new(service, "default");
-    let ledger = Arc::new(Ledger::default());
+    let ledger = Arc::new(Ledger::new(Kind::REPLICA_SET));
     let (recorder, _feed) = recorder(Arc::clone(&clock), &EventMetrics::default());
     let executor = Executor::new(ExecutorParts {
         live: Live::new(client, "tests", 10, fence, Arc::clone(&clock)),
@@ -211,6 +214,35 @@ async fn a_create_whose_fate_stays_unknown_is_awaited() {
     assert_eq!(classes(&outcome), [FailureClass::Unknown]);
     assert_eq!(world.lines().len(), 3);
     assert!(matches!(settlement(&world), Settlement::Unsettled { awaited: 1, .. }));
+}
+
+/// A root object as a cache holds it.
+#[derive(Debug)]
+struct Root(Meta);
+
+impl Object for Root {
+    const KIND: Kind = Kind::REPLICA_SET;
+
+    fn decode(json: &[u8], interner: &Interner) -> Result<Self, DecodeError> {
+        let raw: RawMeta<'_> = serde_json::from_slice(json)?;
+        raw.into_meta(KeepAnnotations::All, interner).map(Self)
+    }
+
+    fn meta(&self) -> &Meta {
+        &self.0
+    }
+}
+
+// proves: deployment/C-27
+#[tokio::test(start_paused = true)]
+async fn a_successor_of_the_same_name_inherits_nothing() {
+    let world = world(Fence::open(), |_, _| Answer::Broken);
+    world.run(vec![Stage::Create(pods(1))]).await;
+    assert!(matches!(settlement(&world), Settlement::Unsettled { .. }));
+    let json = br#"{"namespace": "shop", "name": "web", "uid": "o1", "resourceVersion": "5"}"#;
+    let last = Arc::new(Root::decode(json, &Interner::default()).unwrap());
+    world.ledger.observe(&Delta::Removed { last });
+    assert_eq!(settlement(&world), Settlement::Settled);
 }
 
 fn adopt(name: &str, uid: &str) -> Claim {

@@ -199,7 +199,7 @@ impl Site {
             ..
         } = &self.supplies;
         let clock: &SharedClock = &aids.clock;
-        let ledger = Arc::new(Ledger::default());
+        let ledger = Arc::new(Ledger::new(W::KIND));
         let (recorder, feed) = events::recorder(Arc::clone(clock), &counters.events);
         let sink = ApiSink::new(self.supplies.client.clone(), W::COMPONENT, &self.supplies.field_manager);
         let scribe = Scribe::start(feed, sink, Arc::clone(clock), &counters.events);

@@ -114,9 +114,12 @@ impl Api {
         self.send(Method::GET, &self.path(kind, name), None, &Value::Null).await
     }
 
-    /// All objects of a kind, and the version at which they were listed.
-    pub async fn list(&self, kind: Kind) -> Result<(u64, Vec<Value>), ApiError> {
-        let mut list = self.send(Method::GET, &self.path(kind, ""), None, &Value::Null).await?;
+    /// The metadata of all objects of a kind, and the version at which they were listed.
+    pub async fn list_metadata(&self, kind: Kind) -> Result<(u64, Vec<Value>), ApiError> {
+        let form = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+        let request = Request::get(self.path(kind, "")).header("accept", form);
+        let request = request.body(Vec::new()).expect("a valid request");
+        let mut list: Value = self.client.request(request).await?;
         let version = list["metadata"]["resourceVersion"]
             .as_str()
             .and_then(|text| text.parse().ok());

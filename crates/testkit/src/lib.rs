@@ -29,6 +29,7 @@ pub mod record;
 mod rollout;
 mod scene;
 pub mod server;
+mod state;
 
 pub use program::{Program, Subject, fact, on, scenario, scenario_with};
 pub use scene::{Scene, names};

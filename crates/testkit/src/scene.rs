@@ -166,7 +166,8 @@ impl Scene {
         self.record.look(look)
     }
 
-    /// Waits until `find` finds something. Fails, with all that is known, if it takes too long.
+    /// Waits until `find` finds something. Fails, with all that is known, if it takes too long. Afterwards the record shows
+    /// of every kind what the server stored at that moment.
     pub async fn find<T>(&self, what: &str, find: impl FnMut(&State) -> Option<T>) -> T {
         self.find_within(WITHIN, what, find).await
     }
@@ -174,7 +175,9 @@ impl Scene {
     /// As [`Scene::find`], with a time of its own.
     pub async fn find_within<T>(&self, within: Duration, what: &str, find: impl FnMut(&State) -> Option<T>) -> T {
         let found = self.record.find(within, find).await;
-        found.unwrap_or_else(|| panic!("not within {within:?}: {what}"))
+        let found = found.unwrap_or_else(|| panic!("not within {within:?}: {what}"));
+        self.record.catch_up(&self.api).await;
+        found
     }
 
     /// Waits until `holds` is true.
@@ -211,28 +214,6 @@ impl Scene {
         let before = self.look(workloads);
         self.holds_for(time, "nothing is written", |state| workloads(state) == before)
             .await;
-    }
-
-    /// Waits until the record shows all that the server stores at this moment.
-    pub async fn catch_up(&self) {
-        for kind in KINDS {
-            let (version, stored) = self.api.list(kind).await.unwrap_or_else(|error| panic!("{error}"));
-            let stored: Vec<_> = stored.into_iter().map(Stored::from).collect();
-            let has = |all: &[&Stored], one: &Stored| {
-                all.iter()
-                    .any(|object| object.uid() == one.uid() && object.version() >= one.version())
-            };
-            self.until("the record shows what is stored", |state| {
-                let shown = state.all(kind);
-                let nothing_lacks = stored.iter().all(|object| has(&shown, object));
-                // What the list did not have must be newer than it.
-                let nothing_stays = shown
-                    .iter()
-                    .all(|object| object.version() > version || stored.iter().any(|one| one.uid() == object.uid()));
-                nothing_lacks && nothing_stays
-            })
-            .await;
-        }
     }
 
     async fn recorded(&self, answer: Result<Value, ApiError>) -> Stored {

@@ -254,6 +254,14 @@ fn each_pod_becomes_available_when_its_own_minimum_ready_time_is_over() {
             let now = SystemClock.now();
             assert!(now >= earliest, "{available} available at {now}, before {earliest}");
         }
+        let mut counted = scene.look(|state| {
+            let writes = state.writes(Kind::REPLICA_SET);
+            writes
+                .map(|write| write.object.count("availableReplicas"))
+                .collect::<Vec<_>>()
+        });
+        counted.dedup();
+        assert_eq!(counted, [0, 1, 2, 3]);
         assert_eq!(scene.look(lone_set).count("readyReplicas"), 3);
     });
 }

@@ -90,7 +90,6 @@ fn the_pod_that_is_worth_least_goes_first() {
             let pods = pods(scene, name, 2).await;
             bring(scene, &pods[0], first, now).await;
             bring(scene, &pods[1], second, now).await;
-            scene.catch_up().await;
             let ready = pods
                 .iter()
                 .filter(|pod| scene.look(|state| state.get(Kind::POD, pod).unwrap().is_ready()))

@@ -28,7 +28,7 @@ impl Turn<'_> {
                     }
                     let result = match may_adopt.clone() {
                         Some(Err(unfit)) => Err(unfit),
-                        Some(Ok(())) | None => self.send_claim(&child, body::adopt(&child.uid, &owner)).await,
+                        Some(Ok(())) | None => adopted(self.send_claim(&child, body::adopt(&child.uid, &owner)).await),
                     };
                     (Verb::Adopt, result)
                 }
@@ -73,6 +73,14 @@ impl Turn<'_> {
             body: body::to_bytes(&patch)?,
         };
         stored(self.executor.live.write(call).await)
+    }
+}
+
+/// A child that is gone cannot be adopted, which is nobody's fault: the plan goes on, and `conclude` sees it (C-13).
+fn adopted(result: Result<Receipt, Failure>) -> Result<Receipt, Failure> {
+    match result {
+        Err(failure) if failure.class == FailureClass::Missing => Ok(Receipt::Gone),
+        other => other,
     }
 }
 

@@ -298,6 +298,21 @@ async fn an_owner_that_was_replaced_adopts_nothing_but_still_releases() {
     assert_eq!(world.lines()[1], "PATCH /api/v1/namespaces/shop/pods/b");
 }
 
+// proves: deployment/C-13
+#[tokio::test(start_paused = true)]
+async fn adopting_what_is_gone_is_skipped_and_adopting_another_is_an_error() {
+    for (code, expected) in [(404, vec![]), (422, vec![FailureClass::Rejected])] {
+        let world = world(Fence::open(), move |number, _| match number {
+            1 => object("o1", "8"),
+            _ => refusal(code, "x"),
+        });
+        assert_eq!(
+            classes(&world.run(vec![Stage::Claim(vec![adopt("a", "1")])]).await),
+            expected
+        );
+    }
+}
+
 // proves: deployment/C-14
 #[tokio::test(start_paused = true)]
 async fn releasing_what_is_gone_or_replaced_is_no_error() {

@@ -106,10 +106,10 @@ impl Record {
                 .into_iter()
                 .map(|object| (object.uid(), object.version()))
                 .collect();
-            let shows = |uid: &str, version| shown.get(uid).is_some_and(|shown| *shown >= version);
+            let has = |uid: &str, version| shown.get(uid).is_some_and(|shown| *shown >= version);
             let nothing_lacks = stored
                 .iter()
-                .all(|(uid, object)| shows(uid, object.version()) || state.gone.contains(uid));
+                .all(|(uid, object)| has(uid, object.version()) || state.gone.contains(uid));
             // What the list did not have must be newer than it.
             let nothing_stays = shown
                 .iter()

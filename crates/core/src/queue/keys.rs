@@ -238,6 +238,24 @@ mod tests {
         assert_eq!(keys.finish(&key("a")), None);
     }
 
+    #[test]
+    fn a_place_left_behind_by_a_raised_key_is_void() {
+        let now = SystemClock.instant();
+        let mut keys = Keys::default();
+        keys.add(key("raised"), Priority::Resync, now);
+        keys.add(key("other"), Priority::Resync, now);
+        keys.add(key("raised"), Priority::Live, now);
+        assert_eq!(take(&mut keys, now).as_deref(), Some("raised"));
+        keys.finish(&key("raised"));
+        keys.add(key("raised"), Priority::Resync, now);
+        assert_eq!(
+            take(&mut keys, now).as_deref(),
+            Some("other"),
+            "its first place is not its own any more"
+        );
+        assert_eq!(take(&mut keys, now).as_deref(), Some("raised"));
+    }
+
     // proves: deployment/C-6
     #[test]
     fn live_keys_leave_before_resynced_ones_and_each_lane_is_first_in_first_out() {

@@ -58,3 +58,14 @@ fn check(root: &Path) -> Result<Report> {
     licences::check(&Workspace::load()?, &mut report)?;
     Ok(report)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_repository_is_tidy() {
+        let report = check(places::repository()).unwrap();
+        assert!(report.problems.is_empty(), "{}", report.problems.join("\n"));
+    }
+}

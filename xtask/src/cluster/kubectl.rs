@@ -25,9 +25,9 @@ impl Kubectl {
         checked(args, &self.call(args, b"")?)
     }
 
-    /// Create the objects in `manifest`.
+    /// Create the objects in `manifest`. kubectl does not check them first: it would have to fetch the whole schema.
     pub(super) fn create(&self, manifest: &[u8]) -> Result<()> {
-        let args = ["create", "--filename=-"];
+        let args = ["create", "--validate=false", "--filename=-"];
         checked(&args, &self.call(&args, manifest)?).map(drop)
     }
 
@@ -35,7 +35,7 @@ impl Kubectl {
         let mut child = command(&self.program, &self.home)
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
-            .arg("--request-timeout=10s")
+            .arg("--request-timeout=30s")
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

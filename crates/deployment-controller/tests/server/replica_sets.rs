@@ -226,7 +226,7 @@ fn the_status_counts_labelled_ready_and_available_pods_and_keeps_foreign_conditi
 #[test]
 fn each_pod_becomes_available_when_its_own_minimum_ready_time_is_over() {
     scenario(async |scene| {
-        const SECONDS: u32 = 5;
+        const SECONDS: u32 = 10;
         scene
             .create(replica_set("web").replicas(4).min_ready_seconds(SECONDS))
             .await;
@@ -236,21 +236,21 @@ fn each_pod_becomes_available_when_its_own_minimum_ready_time_is_over() {
         let pods = scene.look(|state| names(state.pods()));
         let start = SystemClock.now();
         let minutes_ago = plus(start, Duration::ZERO).checked_sub(Duration::from_mins(2)).unwrap();
-        let seconds_ago = start.checked_sub(Duration::from_secs(3)).unwrap();
-        for (pod, since) in [(&pods[1], start), (&pods[2], seconds_ago), (&pods[3], minutes_ago)] {
+        let seconds_ago = start.checked_sub(Duration::from_secs(5)).unwrap();
+        for (pod, since) in [(&pods[3], minutes_ago), (&pods[2], seconds_ago), (&pods[1], start)] {
             scene.kubelet().ready_since(pod, since, 0).await;
         }
         for (available, earliest) in [
             (1, start),
-            (2, plus(seconds_ago, Duration::from_secs(4))),
-            (3, plus(start, Duration::from_secs(4))),
+            (2, plus(start, Duration::from_secs(4))),
+            (3, plus(start, Duration::from_secs(9))),
         ] {
             scene
                 .until("one more is available", |state| {
                     lone_set(state).count("availableReplicas") >= available
                 })
                 .await;
-            // Stamps have whole seconds, hence 4 of the 5.
+            // Stamps have whole seconds, hence one less than is left of the ten.
             let now = SystemClock.now();
             assert!(now >= earliest, "{available} available at {now}, before {earliest}");
         }

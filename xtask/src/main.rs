@@ -8,6 +8,7 @@
     reason = "these are commands; printing is what they do"
 )]
 
+mod bench;
 mod clock;
 mod cluster;
 mod demo;
@@ -42,6 +43,8 @@ enum Command {
     Cluster(cluster::Command),
     /// Show the deployment-controller at work on a cluster of its own.
     Demo(demo::Args),
+    /// Bring a large Deployment up, roll it, and print what that took.
+    Bench(bench::Args),
     /// Run everything that has to hold, from cheap to dear.
     #[command(alias = "ci")]
     Test(test::Args),
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Command::Tools(args) => tools::run(&cli.places, &args),
         Command::Cluster(command) => cluster::run(&cli.places, &command),
         Command::Demo(args) => demo::run(&cli.places, &args),
+        Command::Bench(args) => bench::run(&cli.places, &args),
         Command::Test(args) => test::run(&cli.places, &args),
         Command::Tidy => tidy::run(),
         Command::Gen(args) => generate::run(&args),

@@ -4,17 +4,17 @@
 //! - [`story`] is what happens, step by step; everything is done with kubectl, as its user would.
 //! - [`table`] watches a rollout and prints a row for each change.
 
-mod scrape;
-mod stage;
+pub(crate) mod scrape;
+pub(crate) mod stage;
 mod story;
-mod table;
+pub(crate) mod table;
 
 use std::io::{IsTerminal as _, stdin};
 use std::sync::mpsc;
 
 use anyhow::Result;
 
-use self::stage::Stage;
+use self::stage::{Profile, Stage};
 use crate::clock;
 use crate::places::Places;
 
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(places: &Places, args: &Args) -> Result<()> {
-    let mut stage = Stage::set(places)?;
+    let mut stage = Stage::set(places, "demo", Profile::Dev)?;
     let started = clock::now();
     story::play(&mut stage)?;
     println!();

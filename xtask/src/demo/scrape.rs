@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What `/metrics` at `address` says.
-pub(super) fn metrics(address: &str) -> Result<String> {
+pub(crate) fn metrics(address: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address).with_context(|| format!("the admin server at {address}"))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     write!(stream, "GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
@@ -21,7 +21,7 @@ pub(super) fn metrics(address: &str) -> Result<String> {
 }
 
 /// Sums the samples of `series` by the value of `label`.
-pub(super) fn by_label(metrics: &str, series: &str, label: &str) -> BTreeMap<String, f64> {
+pub(crate) fn by_label(metrics: &str, series: &str, label: &str) -> BTreeMap<String, f64> {
     let mut sums = BTreeMap::new();
     for (labels, value) in samples(metrics, series) {
         let of = labels
@@ -35,7 +35,7 @@ pub(super) fn by_label(metrics: &str, series: &str, label: &str) -> BTreeMap<Str
 }
 
 /// The sum of all samples of `series`.
-pub(super) fn sum(metrics: &str, series: &str) -> f64 {
+pub(crate) fn sum(metrics: &str, series: &str) -> f64 {
     samples(metrics, series).map(|(_, value)| value).sum()
 }
 

@@ -1,4 +1,4 @@
-//! What the story is played on: a cluster, the chart's rights, two replicas of the controller.
+//! A cluster on which our controller runs: the chart's rights, replicas of the binary, kubectl.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,22 +22,32 @@ const NODES: u32 = 5;
 /// The longest that a replica may take to come up or to take over.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A cluster with two replicas of the controller.
-pub(super) struct Stage {
+/// How the controller is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// As the tests build it.
+    Dev,
+    /// As it is shipped.
+    Release,
+}
+
+/// A cluster with replicas of the controller.
+pub(crate) struct Stage {
     tools: Tools,
+    profile: Profile,
     replicas: Vec<Guest>,
     cluster: Cluster,
 }
 
 impl Stage {
     /// Builds what is needed and starts it, except for the replicas.
-    pub(super) fn set(places: &Places) -> Result<Self> {
-        build()?;
+    pub(crate) fn set(places: &Places, name: &str, profile: Profile) -> Result<Self> {
+        build(profile)?;
         let tools = Tools::resolve(places, &[Tool::Kubectl, Tool::Helm])?;
         let cluster = Cluster::start(
             places,
             &ClusterSpec {
-                name: format!("demo-{}", std::process::id()),
+                name: format!("{name}-{}", std::process::id()),
                 nodes: NODES,
                 kcm_without: vec!["deployment".to_owned(), "replicaset".to_owned()],
                 ..ClusterSpec::default()
@@ -45,18 +55,19 @@ impl Stage {
         )?;
         Ok(Self {
             tools,
+            profile,
             replicas: Vec::new(),
             cluster,
         })
     }
 
     /// The administrator's kubeconfig.
-    pub(super) fn kubeconfig(&self) -> &Path {
+    pub(crate) fn kubeconfig(&self) -> &Path {
         self.cluster.kubeconfig()
     }
 
     /// Runs kubectl and shows the command and what it prints.
-    pub(super) fn kubectl(&self, args: &[&str]) -> Result<()> {
+    pub(crate) fn kubectl(&self, args: &[&str]) -> Result<()> {
         println!("$ kubectl {}", args.join(" "));
         let output = self.command(Tool::Kubectl, args)?.output().context("kubectl")?;
         for text in [&output.stdout, &output.stderr] {
@@ -66,12 +77,12 @@ impl Stage {
     }
 
     /// Runs kubectl and returns what it prints.
-    pub(super) fn quietly(&self, args: &[&str]) -> Result<String> {
+    pub(crate) fn quietly(&self, args: &[&str]) -> Result<String> {
         checked(&mut self.command(Tool::Kubectl, args)?)
     }
 
     /// Creates objects.
-    pub(super) fn apply(&self, name: &str, manifest: &Value) -> Result<()> {
+    pub(crate) fn apply(&self, name: &str, manifest: &Value) -> Result<()> {
         let file = self.cluster.dir().join(name);
         fs::write(&file, serde_json::to_vec_pretty(manifest)?)?;
         println!("$ kubectl apply --filename={name}");
@@ -81,7 +92,7 @@ impl Stage {
     }
 
     /// Installs the rights of the chart, without pods: the replicas run beside the cluster.
-    pub(super) fn install_rights(&self) -> Result<()> {
+    pub(crate) fn install_rights(&self) -> Result<()> {
         let chart = places::repository().join("charts").join(CONTROLLER);
         println!("$ helm install {CONTROLLER} charts/{CONTROLLER} --namespace=kube-system --set=workload=None");
         let chart = chart.display().to_string();
@@ -101,17 +112,17 @@ impl Stage {
     }
 
     /// Starts a replica under the chart's ServiceAccount.
-    pub(super) fn start_replica(&mut self) -> Result<()> {
+    pub(crate) fn start_replica(&mut self) -> Result<()> {
         let kubeconfig = self.kubeconfig_of_account()?;
         let name = format!("{CONTROLLER}-{}", self.replicas.len());
-        let program = binary();
+        let program = binary(self.profile);
         let args = [format!("--kubeconfig={}", kubeconfig.display())];
         self.replicas.push(self.cluster.start_guest(&name, &program, &args)?);
         Ok(())
     }
 
     /// Waits for a replica other than `not` to lead, and returns its index.
-    pub(super) fn leader(&mut self, not: Option<usize>) -> Result<usize> {
+    pub(crate) fn leader(&mut self, not: Option<usize>) -> Result<usize> {
         let mut found = None;
         clock::wait_until(PATIENCE, || {
             self.check()?;
@@ -124,17 +135,17 @@ impl Stage {
     }
 
     /// Process id of a replica.
-    pub(super) fn pid(&self, replica: usize) -> Result<u32> {
+    pub(crate) fn pid(&self, replica: usize) -> Result<u32> {
         self.replicas.get(replica).map(Guest::pid).context("no such replica")
     }
 
     /// Kills a replica.
-    pub(super) fn kill(&mut self, replica: usize) -> Result<()> {
+    pub(crate) fn kill(&mut self, replica: usize) -> Result<()> {
         self.replicas.get_mut(replica).context("no such replica")?.kill()
     }
 
     /// What a replica says of itself.
-    pub(super) fn metrics(&self, replica: usize) -> Result<String> {
+    pub(crate) fn metrics(&self, replica: usize) -> Result<String> {
         let log = self.replicas.get(replica).context("no such replica")?.log();
         let address = log
             .lines()
@@ -145,7 +156,7 @@ impl Stage {
     }
 
     /// Fails if a replica has ended that was not killed.
-    pub(super) fn check(&mut self) -> Result<()> {
+    pub(crate) fn check(&mut self) -> Result<()> {
         for replica in &mut self.replicas {
             if let Some(status) = replica.ended()?.filter(|status| status.code().is_some()) {
                 bail!("a replica of the controller ended ({status}):\n{}", replica.log());
@@ -179,10 +190,13 @@ impl Stage {
     }
 }
 
-fn build() -> Result<()> {
+/// Builds all binaries at once, as the tests do, so that both share what was compiled.
+fn build(profile: Profile) -> Result<()> {
     let progress = Progress::start(format!("building {CONTROLLER}"));
+    let release = (profile == Profile::Release).then_some("--release");
     let status = Command::new("cargo")
-        .args(["build", "--quiet", "--locked", "--package", CONTROLLER])
+        .args(["build", "--quiet", "--locked", "--workspace", "--bins"])
+        .args(release)
         .current_dir(places::repository())
         .status()
         .context("cargo")?;
@@ -193,10 +207,14 @@ fn build() -> Result<()> {
     Ok(())
 }
 
-/// Where cargo puts the binary: beside this program.
-fn binary() -> PathBuf {
+/// Where cargo puts the binary: beside this program, or in the folder of the other profile beside that.
+fn binary(profile: Profile) -> PathBuf {
     let this = std::env::current_exe().unwrap_or_default();
-    this.with_file_name(CONTROLLER)
+    let here = this.parent().unwrap_or_else(|| Path::new("."));
+    match profile {
+        Profile::Dev => here.join(CONTROLLER),
+        Profile::Release => here.with_file_name("release").join(CONTROLLER),
+    }
 }
 
 fn checked(command: &mut Command) -> Result<String> {

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 /// What a row shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(crate) struct Row {
     wanted: i64,
     updated: i64,
     ready: i64,
@@ -55,7 +55,7 @@ impl Row {
     }
 
     /// Everything updated and available, nothing old left.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         let [(_, size, ready)] = self.sets[..] else {
             return false;
         };
@@ -65,13 +65,23 @@ impl Row {
                 .all(|count| *count == self.wanted)
     }
 
+    /// Pods wanted by all ReplicaSets together.
+    pub(crate) fn sizes(&self) -> i64 {
+        self.sets.iter().map(|(_, size, _)| size).sum()
+    }
+
+    /// Available pods, as the status says.
+    pub(crate) fn available(&self) -> i64 {
+        self.available
+    }
+
     /// The rollout has missed its deadline.
-    pub(super) fn is_stuck(&self) -> bool {
+    pub(crate) fn is_stuck(&self) -> bool {
         self.seen_generation && self.reason == "ProgressDeadlineExceeded"
     }
 
     /// At least this many pods are of the new template.
-    pub(super) fn has_updated(&self, count: i64) -> bool {
+    pub(crate) fn has_updated(&self, count: i64) -> bool {
         self.seen_generation && self.sets.len() > 1 && self.updated >= count
     }
 }
@@ -110,7 +120,7 @@ fn number(item: &Value, pointer: &str) -> i64 {
 }
 
 /// Prints rows until `done`.
-pub(super) fn follow(stage: &mut Stage, mut done: impl FnMut(&Row) -> bool) -> Result<()> {
+pub(crate) fn follow(stage: &mut Stage, mut done: impl FnMut(&Row) -> bool) -> Result<()> {
     println!();
     println!("   time  wanted updated   ready available   ready/size by revision   Progressing");
     let started = clock::now();

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 
-/// How long an owner waits for a cache. A cache that lags for longer is broken, and waiting for ever would stop the
-/// controller without a word.
+/// How long an owner gets no turn at all because of a cache. A cache that lags for longer is broken, and to wait without a
+/// word would hide it.
 pub const HOLD: Duration = Duration::from_mins(5);
 
 /// The newest version written for each owner, per kind.
@@ -27,7 +27,8 @@ pub enum Freshly {
         /// Since when the owner has been waiting.
         since: Instant,
     },
-    /// They have not for longer than [`HOLD`]. The record is dropped: sync, warn, count.
+    /// They have not for longer than [`HOLD`]: warn, count, go on with everything but creates and deletes. The record stays,
+    /// for to create on a cache that is known to be behind would be to create twice.
     HeldTooLong {
         /// The kind whose cache lags.
         kind: Kind,
@@ -87,10 +88,7 @@ impl Freshness {
             });
         match lagging {
             Some((kind, since)) if now.saturating_duration_since(since) <= HOLD => Freshly::Stale { kind, since },
-            Some((kind, _)) => {
-                self.owners.remove(owner);
-                Freshly::HeldTooLong { kind }
-            }
+            Some((kind, _)) => Freshly::HeldTooLong { kind },
             None => {
                 self.owners.remove(owner);
                 Freshly::Fresh
@@ -242,7 +240,9 @@ mod tests {
             check(&mut freshness, "9", too_late),
             Freshly::HeldTooLong { kind: Kind::POD }
         );
-        assert_eq!(check(&mut freshness, "9", too_late), Freshly::Fresh);
+        let still = check(&mut freshness, "9", too_late);
+        assert_eq!(still, Freshly::HeldTooLong { kind: Kind::POD }, "it stays behind");
+        assert_eq!(check(&mut freshness, "10", too_late), Freshly::Fresh);
     }
 
     #[test]

@@ -136,7 +136,9 @@ pub enum FailureClass {
     Replaced,
     /// The owner is gone, being deleted or another one: nothing may be adopted (deployment C-12).
     OwnerUnfit,
-    /// The server will not take it: invalid (422, 400), forbidden by a role, a quota or a webhook (403).
+    /// 422 on an existing object: the change makes it invalid.
+    Invalid,
+    /// The server will not take it: invalid (400, or 422 on a create), forbidden by a role, a quota or a webhook (403).
     Rejected,
     /// The namespace is being deleted; nothing can be created in it any more.
     NamespaceEnding,
@@ -165,7 +167,7 @@ impl FailureClass {
     /// What the queue does with the key.
     pub fn retry(self) -> Retry {
         match self {
-            Self::NamespaceEnding | Self::Fenced => Retry::OnChange,
+            Self::NamespaceEnding => Retry::OnChange,
             Self::Throttled(Some(wait)) => Retry::NotBefore(wait),
             Self::Throttled(None)
             | Self::Conflict
@@ -173,9 +175,12 @@ impl FailureClass {
             | Self::Missing
             | Self::Replaced
             | Self::OwnerUnfit
+            | Self::Invalid
             | Self::Rejected
             | Self::Unknown
-            | Self::Transient => Retry::Backoff,
+            | Self::Transient
+            // Harmless if the process ends; and it may have renewed its lease after all.
+            | Self::Fenced => Retry::Backoff,
         }
     }
 
@@ -195,6 +200,7 @@ impl FailureClass {
             Self::Missing => "missing",
             Self::Replaced => "replaced",
             Self::OwnerUnfit => "owner_unfit",
+            Self::Invalid => "invalid",
             Self::Rejected => "rejected",
             Self::NamespaceEnding => "namespace_ending",
             Self::Throttled(_) => "throttled",

@@ -3,13 +3,14 @@
 //! gate (fence, freshness, expectations) → observe → decide → act → conclude → final status write → wake.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 
 use crate::act::ledger::Caches;
 use crate::act::metrics::GateMetrics;
 use crate::act::{Executor, Ledger};
-use crate::expectations::Settlement;
+use crate::expectations::{HOLD, Settlement};
 use crate::freshness::Freshly;
 use crate::id::ObjectKey;
 use crate::outcome::{Failure, Outcome, Retry, Verb};
@@ -20,6 +21,8 @@ use crate::workload::{Aids, Children, LiveReads, Observation, Workload};
 
 /// How often one turn may ask for live reads and decide anew.
 const ROUNDS: usize = 4;
+/// How often an object is looked at whose cache has been behind for too long: claims and status go on, children wait.
+const RECHECK: Duration = Duration::from_mins(1);
 
 /// Runs turns of one workload.
 #[derive(Debug)]
@@ -67,15 +70,14 @@ impl<W: Workload> Reconciler<W> {
             self.ledger.forget(&key);
             return Verdict::Done(Wake::OnChange);
         };
-        if !self.caches_are_fresh(&root) {
+        let Some(pass) = self.gate(&root) else {
             return Verdict::Held;
-        }
-        let children = self.children(&root);
+        };
         let mut live = LiveReads::default();
         for _ in 0..ROUNDS {
             let now = self.clock.now();
             let aids = Aids {
-                children,
+                children: pass.children,
                 live: &live,
                 now,
             };
@@ -98,19 +100,20 @@ impl<W: Workload> Reconciler<W> {
                     Err(failure) => return failed::<W>(&root, &failure),
                 }
             }
-            return self.carry_out(root, &seen, plan).await;
+            return self.carry_out(root, &seen, plan, pass.wake).await;
         }
         tracing::warn!(queue = W::QUEUE, %key, rounds = ROUNDS, "no decision within the allowed live reads");
         Verdict::Retry(Retry::Backoff)
     }
 
-    async fn carry_out(&self, root: Target, seen: &W::Observed, plan: Plan<W::Intent>) -> Verdict {
+    async fn carry_out(&self, root: Target, seen: &W::Observed, plan: Plan<W::Intent>, at_latest: Wake) -> Verdict {
         let Plan {
             stages,
             intent,
             notes,
             wake,
         } = plan;
+        let wake = wake.sooner(at_latest);
         let mut turn = self.executor.turn(root.clone());
         turn.run(stages).await;
         for note in notes {
@@ -129,33 +132,52 @@ impl<W: Workload> Reconciler<W> {
         verdict::<W>(&root, turn.outcome(), wake.sooner(conclusion.wake))
     }
 
-    fn caches_are_fresh(&self, root: &Target) -> bool {
-        match self
-            .ledger
-            .freshness(&root.key, &root.uid, &self.caches, self.clock.instant())
-        {
-            Freshly::Fresh => true,
+    /// Whether the caches allow a turn, and how much of one. While something of ours is unseen the key is looked at again by
+    /// itself when that has been waited for long enough: nothing else may ever wake it.
+    fn gate(&self, root: &Target) -> Option<Pass> {
+        let now = self.clock.instant();
+        let key = &root.key;
+        match self.ledger.freshness(key, &root.uid, &self.caches, now) {
+            Freshly::Fresh => {}
             Freshly::Stale { kind, .. } => {
                 self.metrics.count_stale(kind);
-                false
+                return None;
             }
-            Freshly::HeldTooLong { kind, .. } => {
+            Freshly::HeldTooLong { kind } => {
                 self.metrics.count_given_up("freshness");
-                tracing::warn!(queue = W::QUEUE, key = %root.key, %kind, "a cache has not shown our own write for too long; going on");
-                true
+                tracing::warn!(queue = W::QUEUE, %key, %kind, "a cache has not shown our own write for too long");
+                return Some(Pass::without_children(RECHECK));
             }
         }
-    }
-
-    fn children(&self, root: &Target) -> Children {
-        match self.ledger.expectations(&root.key, self.clock.instant()) {
-            Settlement::Settled => Children::Settled,
-            Settlement::Unsettled { .. } => Children::Unsettled,
+        match self.ledger.expectations(key, now) {
+            Settlement::Settled => {}
+            Settlement::Unsettled { since, .. } => {
+                let rest = HOLD.saturating_sub(now.saturating_duration_since(since));
+                return Some(Pass::without_children(rest + Duration::from_secs(1)));
+            }
             Settlement::Expired { .. } => {
                 self.metrics.count_given_up("expectations");
-                tracing::warn!(queue = W::QUEUE, key = %root.key, "creates or deletes were not seen for too long; going on");
-                Children::Settled
+                tracing::warn!(queue = W::QUEUE, %key, "creates or deletes were not seen for too long; going on");
             }
+        }
+        Some(Pass {
+            children: Children::Settled,
+            wake: Wake::OnChange,
+        })
+    }
+}
+
+/// What the gate lets a turn do, and when to look again at the latest.
+struct Pass {
+    children: Children,
+    wake: Wake,
+}
+
+impl Pass {
+    fn without_children(look_again: Duration) -> Self {
+        Self {
+            children: Children::Unsettled,
+            wake: Wake::After(look_again),
         }
     }
 }

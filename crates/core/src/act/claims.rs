@@ -90,7 +90,7 @@ fn released(result: Result<Receipt, Failure>) -> Result<Receipt, Failure> {
         Err(failure)
             if matches!(
                 failure.class,
-                FailureClass::Missing | FailureClass::Replaced | FailureClass::Rejected
+                FailureClass::Missing | FailureClass::Replaced | FailureClass::Invalid
             ) =>
         {
             Ok(Receipt::Gone)

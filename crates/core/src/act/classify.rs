@@ -58,6 +58,8 @@ fn class(asked: Asked, code: u16, status: &Status, retry_after: Option<Duration>
     match (code, asked) {
         (403, _) if caused_by("NamespaceTerminating") => FailureClass::NamespaceEnding,
         (409 | 422, Asked::Existing) if is_about_uid(status) => FailureClass::Replaced,
+        (422, Asked::Existing) => FailureClass::Invalid,
+        (500, _) if status.message.contains("etcdserver") => FailureClass::Unknown,
         (400..=403 | 405 | 406 | 413 | 415 | 422, _) => FailureClass::Rejected,
         (404 | 410, _) => FailureClass::Missing,
         (409, Asked::Create) if status.reason == "AlreadyExists" => FailureClass::AlreadyExists,
@@ -89,6 +91,7 @@ mod tests {
 
     #[rstest]
     #[case::invalid(Asked::Create, 422, "Invalid", "", FailureClass::Rejected)]
+    #[case::invalid_change(Asked::Existing, 422, "Invalid", "", FailureClass::Invalid)]
     #[case::quota(Asked::Create, 403, "Forbidden", "", FailureClass::Rejected)]
     #[case::namespace_ending(
         Asked::Create,

@@ -7,7 +7,7 @@ use http::Method;
 
 use crate::act::body;
 use crate::act::classify::Asked;
-use crate::act::executor::{TRIES, Then, Turn, stored};
+use crate::act::executor::{TRIES, Then, Turn, is_unknown, stored};
 use crate::act::live::{Call, JSON, Stored};
 use crate::act::{names, slow_start};
 use crate::id::{Kind, ObjectKey};
@@ -69,24 +69,22 @@ impl Turn<'_> {
         let key = ObjectKey::new(Arc::clone(&create.namespace), Arc::clone(name));
         let ledger = &self.executor.ledger;
         ledger.creating(&self.owner.key, create.kind, &key, self.executor.clock.instant());
-        let mut repeated = false;
+        let mut in_doubt = false;
         let mut result = Err(Failure::new(FailureClass::Unknown, "not sent"));
         for _ in 0..TRIES {
             result = stored(self.send_create(create, name).await);
             match result.as_ref().map_err(|failure| failure.class) {
-                Err(FailureClass::Unknown) => repeated = true,
-                Err(FailureClass::AlreadyExists) if repeated => {
+                Err(FailureClass::Unknown) => in_doubt = true,
+                Err(FailureClass::AlreadyExists) if in_doubt => {
                     result = self.ours(create.kind, &key).await;
                     break;
                 }
                 _ => break,
             }
         }
+        let result = result.map_err(|failure| if in_doubt { doubtful(failure) } else { failure });
         // A confirmed create is covered by its version (freshness); only one whose fate is unknown stays expected.
-        if !result
-            .as_ref()
-            .is_err_and(|failure| failure.class == FailureClass::Unknown)
-        {
+        if !is_unknown(&result) {
             ledger.create_settled(create.kind, &key);
         }
         result
@@ -114,7 +112,8 @@ impl Turn<'_> {
                 format!("{kind} {key} was created and is gone again"),
             ));
         };
-        let found: Stored = serde_json::from_slice(&object).map_err(|_| taken())?;
+        let found: Stored = serde_json::from_slice(&object)
+            .map_err(|error| Failure::new(FailureClass::Unknown, format!("{kind} {key} cannot be read: {error}")))?;
         if !found.metadata.is_controlled_by(&self.owner.uid) {
             return Err(taken());
         }
@@ -122,6 +121,15 @@ impl Turn<'_> {
             uid: found.metadata.uid(),
             version: found.metadata.version(),
         })
+    }
+}
+
+/// A failure after an attempt whose answer was lost. Unless it proves that there is no such object of ours, the lost attempt
+/// may still have been applied.
+fn doubtful(failure: Failure) -> Failure {
+    match failure.class {
+        FailureClass::Missing | FailureClass::AlreadyExists | FailureClass::NamespaceEnding => failure,
+        _ => Failure::new(FailureClass::Unknown, failure.message),
     }
 }
 

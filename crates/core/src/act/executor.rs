@@ -199,15 +199,14 @@ impl Turn<'_> {
         let ledger = &self.executor.ledger;
         ledger.deleting(&self.owner.key, &target.uid, self.executor.clock.instant());
         let version = self.version_of(target);
+        let mut in_doubt = false;
         let mut result = Err(Failure::new(FailureClass::Unknown, "not sent"));
         for _ in 0..TRIES {
             result = self.executor.live.write(delete_call(target, version, *guard)?).await;
-            if !result
-                .as_ref()
-                .is_err_and(|failure| failure.class == FailureClass::Unknown)
-            {
+            if !is_unknown(&result) {
                 break;
             }
+            in_doubt = true;
         }
         match result {
             // Kinds that do not return the deleted object answer with a bare Status.
@@ -221,10 +220,10 @@ impl Turn<'_> {
                 ledger.not_deleted(&target.uid);
                 Ok(Receipt::Gone)
             }
+            // An attempt whose answer was lost may have been applied, whatever came of the next.
+            Err(failure) if in_doubt => Err(Failure::new(FailureClass::Unknown, failure.message)),
             Err(failure) => {
-                if failure.class != FailureClass::Unknown {
-                    ledger.not_deleted(&target.uid);
-                }
+                ledger.not_deleted(&target.uid);
                 Err(failure)
             }
         }
@@ -264,7 +263,10 @@ impl Turn<'_> {
     ) -> Then {
         self.executor.metrics.count(kind, verb, &result);
         if let Ok(Receipt::Stored { uid, version }) = &result {
-            self.versions.insert(uid.clone(), version.clone());
+            // Only a write that was bound to a version proves that nothing else has changed since the decision.
+            if matches!(verb, Verb::Status | Verb::Patch) {
+                self.versions.insert(uid.clone(), version.clone());
+            }
             if verb != Verb::Delete {
                 self.executor
                     .ledger
@@ -315,6 +317,13 @@ fn delete_call(target: &Target, version: &ResourceVersion, guard: DeleteGuard) -
         content_type: JSON,
         body: body::to_bytes(&body::delete(&target.uid, version, guard))?,
     })
+}
+
+/// True if nobody knows whether the write was applied.
+pub(super) fn is_unknown<T>(result: &Result<T, Failure>) -> bool {
+    result
+        .as_ref()
+        .is_err_and(|failure| failure.class == FailureClass::Unknown)
 }
 
 /// The receipt in an answer that carries the stored object.

@@ -245,6 +245,68 @@ async fn a_successor_of_the_same_name_inherits_nothing() {
     assert_eq!(settlement(&world), Settlement::Settled);
 }
 
+// proves: deployment/C-24
+#[tokio::test(start_paused = true)]
+async fn a_refusal_after_a_lost_answer_does_not_prove_that_nothing_was_created() {
+    for second in [503, 403, 500] {
+        let world = world(Fence::open(), move |number, _| {
+            if number == 1 {
+                Answer::Broken
+            } else {
+                refusal(second, "x")
+            }
+        });
+        let outcome = world.run(vec![Stage::Create(pods(1))]).await;
+        assert_eq!(classes(&outcome), [FailureClass::Unknown], "{second}");
+        assert!(matches!(settlement(&world), Settlement::Unsettled { awaited: 1, .. }));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_of_ours_that_cannot_be_read_after_a_lost_answer_is_not_created_again() {
+    let world = world(Fence::open(), |number, _| match number {
+        1 => Answer::Broken,
+        2 => refusal(409, "AlreadyExists"),
+        _ => refusal(503, "x"),
+    });
+    let outcome = world.run(vec![Stage::Create(pods(1))]).await;
+    assert_eq!(classes(&outcome), [FailureClass::Unknown]);
+    assert_eq!(world.lines().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_an_adoption_returned_does_not_guard_later_writes() {
+    let world = world(Fence::open(), |number, _| {
+        object(if number == 1 { "o1" } else { "p1" }, "9")
+    });
+    let later = Delete {
+        target: target(Kind::POD, "a", "p1", "7"),
+        guard: DeleteGuard::UidAndVersion,
+        note: None,
+    };
+    world
+        .run(vec![Stage::Claim(vec![adopt("a", "p1")]), Stage::Delete(vec![later])])
+        .await;
+    assert_eq!(
+        world.body(2)["preconditions"],
+        json!({"uid": "p1", "resourceVersion": "7"})
+    );
+}
+
+// proves: deployment/C-14, deployment/C-15
+#[tokio::test(start_paused = true)]
+async fn a_forbidden_release_is_an_error() {
+    let world = world(Fence::open(), |_, _| refusal(403, "Forbidden"));
+    let release = Claim {
+        child: target(Kind::POD, "b", "2", "7"),
+        change: ClaimChange::Release(Uid::new("o1")),
+    };
+    assert_eq!(
+        classes(&world.run(vec![Stage::Claim(vec![release])]).await),
+        [FailureClass::Rejected]
+    );
+}
+
 fn adopt(name: &str, uid: &str) -> Claim {
     Claim {
         child: target(Kind::POD, name, uid, "7"),
@@ -301,7 +363,7 @@ async fn an_owner_that_was_replaced_adopts_nothing_but_still_releases() {
 // proves: deployment/C-13
 #[tokio::test(start_paused = true)]
 async fn adopting_what_is_gone_is_skipped_and_adopting_another_is_an_error() {
-    for (code, expected) in [(404, vec![]), (422, vec![FailureClass::Rejected])] {
+    for (code, expected) in [(404, vec![]), (422, vec![FailureClass::Invalid])] {
         let world = world(Fence::open(), move |number, _| match number {
             1 => object("o1", "8"),
             _ => refusal(code, "x"),

@@ -1,6 +1,7 @@
 //! The order of the phases, with a workload that does what its root's labels say.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::json;
@@ -10,6 +11,7 @@ use crate::act::ledger::Caches;
 use crate::act::metrics::GateMetrics;
 use crate::act::tests::{Answer, Seen, World, object, refusal, target, world};
 use crate::cache::Progress;
+use crate::expectations::HOLD;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::lease::Fence;
 use crate::outcome::{Outcome, Retry};
@@ -258,6 +260,20 @@ async fn no_turn_is_taken_while_a_cache_is_older_than_our_own_write() {
     assert_eq!(scene.turn().await, Verdict::Done(Wake::OnChange));
 }
 
+// proves: deployment/C-32
+#[tokio::test(start_paused = true)]
+async fn on_a_cache_that_never_catches_up_nothing_is_created_but_the_status_is_kept() {
+    let scene = scene(Does::Creates, |seen| {
+        object(if seen.line.starts_with("POST") { "p1" } else { "o1" }, "8")
+    });
+    assert_eq!(scene.turn().await, Verdict::Done(Wake::OnChange));
+    assert_eq!(scene.turn().await, Verdict::Held);
+    tokio::time::advance(HOLD + Duration::from_secs(1)).await;
+    scene.told();
+    assert_eq!(scene.turn().await, Verdict::Done(Wake::After(Duration::from_mins(1))));
+    assert_eq!(scene.told(), ["observe", "decide", "conclude", "PATCH status"]);
+}
+
 // proves: deployment/C-25
 #[tokio::test(start_paused = true)]
 async fn while_a_create_may_have_happened_no_other_is_sent_but_the_status_is_kept() {
@@ -270,7 +286,12 @@ async fn while_a_create_may_have_happened_no_other_is_sent_but_the_status_is_kep
     });
     assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff));
     scene.told();
-    assert_eq!(scene.turn().await, Verdict::Done(Wake::OnChange));
+    let look_again = Wake::After(HOLD + Duration::from_secs(1));
+    assert_eq!(
+        scene.turn().await,
+        Verdict::Done(look_again),
+        "nothing else may ever wake it"
+    );
     assert_eq!(scene.told(), ["observe", "decide", "conclude", "PATCH status"]);
 }
 

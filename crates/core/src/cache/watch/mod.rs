@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -45,7 +46,10 @@ pub struct Cache<T: Object> {
     store: Arc<Store<T>>,
     subscribers: Vec<Subscriber<T>>,
     history_watchers: Vec<Box<dyn Fn() + Send + Sync>>,
-    synced: watch::Sender<bool>,
+    /// Generation of the last whole list; see [`Cache::refresh`].
+    listed: watch::Sender<u64>,
+    /// Generation of the list that is wanted.
+    wanted: AtomicU64,
     refresh: Notify,
     contact: Mutex<Contact>,
     aids: CacheAids,
@@ -79,7 +83,8 @@ impl<T: Object> Cache<T> {
             store: Arc::default(),
             subscribers: Vec::new(),
             history_watchers: Vec::new(),
-            synced: watch::Sender::new(false),
+            listed: watch::Sender::new(0),
+            wanted: AtomicU64::new(1),
             refresh: Notify::new(),
             contact: Mutex::new(Contact::LostAt(aids.clock.instant())),
             aids,
@@ -110,20 +115,22 @@ impl<T: Object> Cache<T> {
 
     /// True once a whole list is in the store.
     pub fn is_synced(&self) -> bool {
-        *self.synced.borrow()
+        *self.listed.borrow() >= self.wanted.load(Ordering::SeqCst)
     }
 
     /// Waits until a whole list is in the store.
     pub async fn synced(&self) {
-        let mut synced = self.synced.subscribe();
+        let mut listed = self.listed.subscribe();
         // The sender lives in `self`, so the wait cannot fail.
-        let _ = synced.wait_for(|done| *done).await;
+        let _ = listed
+            .wait_for(|listed| *listed >= self.wanted.load(Ordering::SeqCst))
+            .await;
     }
 
     /// Lists anew, as the server holds things now: what a former leader wrote last may not have arrived here. The cache is
-    /// not synced until that is done.
+    /// not synced until a list is in the store that was begun after this call; one that was under way does not count.
     pub fn refresh(&self) {
-        self.synced.send_replace(false);
+        self.wanted.fetch_add(1, Ordering::SeqCst);
         self.refresh.notify_one();
     }
 
@@ -140,6 +147,7 @@ impl<T: Object> Cache<T> {
         let mut follower = Follower {
             cache: &self,
             machine: Machine::default(),
+            generation: self.wanted.load(Ordering::SeqCst),
             warned: HashSet::new(),
         };
         loop {
@@ -147,7 +155,7 @@ impl<T: Object> Cache<T> {
             let ended = tokio::select! {
                 ended = follower.attempt() => ended,
                 () = self.refresh.notified() => {
-                    follower.machine.restart();
+                    follower.restart();
                     continue;
                 }
             };
@@ -158,7 +166,10 @@ impl<T: Object> Cache<T> {
                     .machine
                     .ended(&ending, now.saturating_duration_since(started), rand::random());
                 self.report(&ending, wait);
-                tokio::time::sleep(wait).await;
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => {}
+                    () = self.refresh.notified() => follower.restart(),
+                }
             }
         }
     }
@@ -172,7 +183,7 @@ impl<T: Object> Cache<T> {
         self.aids.metrics.holds(T::KIND, self.store.len());
     }
 
-    fn listed(&self, method: Method, history: History) {
+    fn listed(&self, method: Method, history: History, generation: u64) {
         let (kind, objects) = (T::KIND.kind, self.store.len());
         self.aids.metrics.listed(T::KIND, method.as_str());
         if history == History::Another {
@@ -184,7 +195,7 @@ impl<T: Object> Cache<T> {
                 watcher();
             }
         }
-        if !self.synced.send_replace(true) {
+        if self.listed.send_replace(generation) < generation {
             tracing::info!(kind, objects, method = method.as_str(), "synced");
         }
     }
@@ -238,11 +249,19 @@ impl<T: Object> fmt::Debug for Cache<T> {
 struct Follower<'a, T: Object> {
     cache: &'a Cache<T>,
     machine: Machine,
+    /// What the list under way, or the last one, was begun for.
+    generation: u64,
     /// Objects that could not be decoded when last seen; each is logged once.
     warned: HashSet<ObjectKey>,
 }
 
 impl<T: Object> Follower<'_, T> {
+    /// Begins the list that is wanted now.
+    fn restart(&mut self) {
+        self.generation = self.cache.wanted.load(Ordering::SeqCst);
+        self.machine.restart();
+    }
+
     /// One request and all that comes of it.
     async fn attempt(&mut self) -> Result<(), Ending> {
         let (cache, interner) = (self.cache, &self.cache.aids.interner);
@@ -298,7 +317,7 @@ impl<T: Object> Follower<'_, T> {
         }
         cache.publish(change.apply_to(&cache.store));
         if let Some(history) = complete {
-            cache.listed(self.machine.method(), history);
+            cache.listed(self.machine.method(), history, self.generation);
         }
     }
 

@@ -130,6 +130,24 @@ async fn the_first_stream_is_a_consistent_read_and_the_next_resumes() {
     assert_eq!(script.requests(), [INITIAL, resumed]);
 }
 
+// proves: deployment/I-3, field/FR-DP-15
+#[tokio::test(start_paused = true)]
+async fn a_refresh_lists_anew_and_a_list_that_was_under_way_does_not_count() {
+    let first = listed(&[thing("a", "u1", 5)], 10);
+    let script = Script::of([Answer::Open(first), Answer::Open(listed(&[thing("b", "u2", 11)], 12))]);
+    let (cache, _task) = start(cache(&script, Scope::All).0);
+    let store = cache.store();
+    until(|| !store.is_empty()).await;
+    cache.refresh();
+    cache.synced().await;
+    assert_eq!(script.requests(), [INITIAL, INITIAL]);
+    let names: Vec<String> = store.keys().iter().map(|key| key.name.to_string()).collect();
+    assert_eq!(names, ["b"], "the list that was begun after the call");
+    assert!(cache.is_synced());
+    cache.refresh();
+    assert!(!cache.is_synced(), "not before the next list is in");
+}
+
 #[tokio::test(start_paused = true)]
 async fn pages_of_one_namespace_are_asked_for_where_streams_are_refused() {
     let script = Script::of([

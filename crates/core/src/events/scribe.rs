@@ -77,9 +77,15 @@ impl<S: Sink> Pen<S> {
             self.metrics.limited.inc();
             return;
         };
-        if let Err(refusal) = self.store(&entry).await {
-            self.metrics.failed.inc();
-            tracing::warn!(object = %entry.about.key, reason = entry.reason, error = %refusal, "failed to write an event");
+        match self.store(&entry).await {
+            Ok(()) => {}
+            Err(moot @ (Refusal::NamespaceEnding | Refusal::Missing)) => {
+                tracing::debug!(object = %entry.about.key, reason = entry.reason, error = %moot, "no place for an event");
+            }
+            Err(refusal) => {
+                self.metrics.failed.inc();
+                tracing::warn!(object = %entry.about.key, reason = entry.reason, error = %refusal, "failed to write an event");
+            }
         }
     }
 

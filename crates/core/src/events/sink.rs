@@ -26,6 +26,9 @@ pub enum Refusal {
     /// There is no such event (any more).
     #[error("the event does not exist")]
     Missing,
+    /// Its namespace is being deleted.
+    #[error("the namespace is being deleted")]
+    NamespaceEnding,
     /// The server will not take it, now or later.
     #[error("{0}")]
     Rejected(String),
@@ -130,8 +133,11 @@ fn refusal(error: &kube::Error) -> Refusal {
     let kube::Error::Api(status) = error else {
         return Refusal::Unreachable(error.to_string());
     };
+    let causes = status.details.iter().flat_map(|details| &details.causes);
     if status.code == 404 {
         Refusal::Missing
+    } else if causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating") {
+        Refusal::NamespaceEnding
     } else {
         Refusal::Rejected(status.to_string())
     }
@@ -146,6 +152,16 @@ mod tests {
     use http_body_util::BodyExt;
     use kube::client::Body;
     use tokio::sync::mpsc;
+
+    #[test]
+    fn a_namespace_that_goes_is_told_apart_from_other_refusals() {
+        let of = |cause: &str| {
+            let status = json!({"code": 403, "reason": "Forbidden", "details": {"causes": [{"reason": cause}]}});
+            refusal(&kube::Error::Api(serde_json::from_value(status).unwrap()))
+        };
+        assert_eq!(of("NamespaceTerminating"), Refusal::NamespaceEnding);
+        assert!(matches!(of("x"), Refusal::Rejected(_)));
+    }
 
     fn entry(count: i32) -> Entry {
         let at = |text: &str| text.parse().unwrap();

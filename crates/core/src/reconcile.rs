@@ -97,13 +97,13 @@ impl<W: Workload> Reconciler<W> {
             if let Some(Stage::Read(addresses)) = plan.stages.first() {
                 match self.executor.read(addresses, &mut live).await {
                     Ok(()) => continue,
-                    Err(failure) => return failed::<W>(&root, &failure),
+                    Err(failure) => return failed::<W>(&root, &failure, pass.wake),
                 }
             }
             return self.carry_out(root, &seen, plan, pass.wake).await;
         }
         tracing::warn!(queue = W::QUEUE, %key, rounds = ROUNDS, "no decision within the allowed live reads");
-        Verdict::Retry(Retry::Backoff)
+        Verdict::Retry(Retry::Backoff, Wake::OnChange)
     }
 
     async fn carry_out(&self, root: Target, seen: &W::Observed, plan: Plan<W::Intent>, at_latest: Wake) -> Verdict {
@@ -191,17 +191,17 @@ impl<W: Workload> queue::Turn for Reconciler<W> {
 fn verdict<W: Workload>(root: &Target, outcome: &Outcome, wake: Wake) -> Verdict {
     outcome
         .failure()
-        .map_or(Verdict::Done(wake), |failure| failed::<W>(root, failure))
+        .map_or(Verdict::Done(wake), |failure| failed::<W>(root, failure, wake))
 }
 
-fn failed<W: Workload>(root: &Target, failure: &Failure) -> Verdict {
+fn failed<W: Workload>(root: &Target, failure: &Failure, wake: Wake) -> Verdict {
     let (queue, key, class) = (W::QUEUE, &root.key, failure.class.as_str());
     if failure.class.is_expected() {
         tracing::debug!(queue, %key, class, error = %failure, "turn not completed");
     } else {
         tracing::warn!(queue, %key, class, error = %failure, "turn failed");
     }
-    Verdict::Retry(failure.class.retry())
+    Verdict::Retry(failure.class.retry(), wake)
 }
 
 /// A failed adoption or release ends the turn before any status write (deployment C-15).

@@ -158,7 +158,7 @@ impl Queue {
     /// The turn of `key` has ended in a panic, which counts as a failure.
     pub(super) fn finish_panicked(&self, key: &ObjectKey) {
         self.0.meters.panicked();
-        self.conclude(key, Verdict::Retry(Retry::Backoff), "panic");
+        self.conclude(key, Verdict::Retry(Retry::Backoff, Wake::OnChange), "panic");
     }
 
     fn conclude(&self, key: &ObjectKey, verdict: Verdict, result: &'static str) {
@@ -211,24 +211,24 @@ impl WeakQueue {
 impl State {
     /// When the key is to be looked at again although nothing changes.
     fn judge(&mut self, key: &ObjectKey, turn: Span, verdict: Verdict) -> Option<Instant> {
-        let at_least = match verdict {
-            Verdict::Done(Wake::After(wait)) => {
+        let at = |wake| match wake {
+            Wake::After(wait) => Some(turn.ended + wait),
+            Wake::OnChange => None,
+        };
+        let (at_least, wake) = match verdict {
+            Verdict::Done(wake) | Verdict::Retry(Retry::OnChange, wake) => {
                 self.backoff.forget(key);
-                return Some(turn.ended + wait);
-            }
-            Verdict::Done(Wake::OnChange) | Verdict::Retry(Retry::OnChange) => {
-                self.backoff.forget(key);
-                return None;
+                return at(wake);
             }
             Verdict::Held => return Some(self.backoff.held(key, turn)),
-            Verdict::Retry(Retry::NotBefore(wait)) => wait,
-            Verdict::Retry(Retry::Backoff) => Duration::ZERO,
+            Verdict::Retry(Retry::NotBefore(wait), wake) => (wait, wake),
+            Verdict::Retry(Retry::Backoff, wake) => (Duration::ZERO, wake),
         };
         match self.backoff.failed(key, turn, at_least) {
-            Next::At(due) => Some(due),
+            Next::At(due) => Some(at(wake).map_or(due, |own| own.min(due))),
             Next::GiveUp => {
                 tracing::warn!(object = %key, "retries are used up, the object is left alone until it changes");
-                None
+                at(wake)
             }
         }
     }

@@ -11,8 +11,9 @@ use crate::plan::Wake;
 pub enum Verdict {
     /// The turn succeeded: its back-off is forgotten, and it is looked at again when told.
     Done(Wake),
-    /// The turn failed.
-    Retry(Retry),
+    /// The turn failed. It wants to be looked at again for its own reasons too, such as a deadline, whatever becomes of the
+    /// retries.
+    Retry(Retry, Wake),
     /// A gate kept the turn from trying anything, such as a cache older than our own last write (deployment C-32): again
     /// soon, without using up a retry.
     Held,
@@ -23,7 +24,7 @@ impl Verdict {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done(_) => "done",
-            Self::Retry(_) => "retry",
+            Self::Retry(..) => "retry",
             Self::Held => "held",
         }
     }

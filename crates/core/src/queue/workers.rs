@@ -198,7 +198,9 @@ mod tests {
     // proves: deployment/C-3, deployment/C-4
     #[tokio::test(start_paused = true)]
     async fn a_failing_key_comes_back_with_its_back_off_until_its_retries_are_used_up() {
-        let mut bench = bench(1, |_| after(Duration::ZERO, Verdict::Retry(Retry::Backoff)));
+        let mut bench = bench(1, |_| {
+            after(Duration::ZERO, Verdict::Retry(Retry::Backoff, Wake::OnChange))
+        });
         bench.queue.open();
         bench.add("a");
         let turns: Vec<u128> = bench.turns(3).await.into_iter().map(|(_, at)| at).collect();
@@ -217,6 +219,19 @@ mod tests {
         bench.add("a");
         let turns: Vec<u128> = bench.turns(3).await.into_iter().map(|(_, at)| at).collect();
         assert_eq!(turns, [0, 10_000, 20_000]);
+    }
+
+    // proves: deployment/C-4, deployment/D-76
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_is_kept_although_the_retries_are_used_up() {
+        let deadline = Wake::After(Duration::from_mins(1));
+        let mut bench = bench(1, move |_| {
+            after(Duration::ZERO, Verdict::Retry(Retry::Backoff, deadline))
+        });
+        bench.queue.open();
+        bench.add("a");
+        let turns: Vec<u128> = bench.turns(4).await.into_iter().map(|(_, at)| at).collect();
+        assert_eq!(turns, [0, 5, 15, 60_015]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -258,7 +273,9 @@ mod tests {
     // proves: deployment/C-7
     #[tokio::test(start_paused = true)]
     async fn metrics_have_upstreams_names() {
-        let mut bench = bench(1, |_| after(Duration::from_secs(4), Verdict::Retry(Retry::Backoff)));
+        let mut bench = bench(1, |_| {
+            after(Duration::from_secs(4), Verdict::Retry(Retry::Backoff, Wake::OnChange))
+        });
         bench.queue.open();
         bench.add("a");
         bench.add("b");

@@ -222,7 +222,7 @@ async fn a_failed_adoption_ends_the_turn_without_a_status_write() {
             refusal(500, "x")
         }
     });
-    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff));
+    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
     assert_eq!(scene.told(), ["observe", "decide", "GET web", "PATCH a"]);
 }
 
@@ -235,7 +235,7 @@ async fn any_other_failure_is_concluded_and_then_retried() {
             refusal(500, "x")
         }
     });
-    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff));
+    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
     assert_eq!(
         scene.told(),
         [
@@ -284,7 +284,7 @@ async fn while_a_create_may_have_happened_no_other_is_sent_but_the_status_is_kep
             object("o1", "5")
         }
     });
-    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff));
+    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
     scene.told();
     let look_again = Wake::After(HOLD + Duration::from_secs(1));
     assert_eq!(
@@ -322,7 +322,7 @@ async fn a_live_read_is_answered_before_the_decision_is_taken_anew() {
 #[tokio::test(start_paused = true)]
 async fn who_asks_without_end_is_tried_again_later() {
     let scene = scene(Does::AsksAlways, |_| refusal(404, "NotFound"));
-    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff));
+    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
     assert_eq!(scene.told().iter().filter(|what| *what == "GET web").count(), 4);
 }
 

@@ -127,9 +127,14 @@ impl Turn<'_> {
 /// A failure after an attempt whose answer was lost. Unless it proves that there is no such object of ours, the lost attempt
 /// may still have been applied.
 fn doubtful(failure: Failure) -> Failure {
-    match failure.class {
-        FailureClass::Missing | FailureClass::AlreadyExists | FailureClass::NamespaceEnding => failure,
-        _ => Failure::new(FailureClass::Unknown, failure.message),
+    let is_proof = matches!(
+        failure.class,
+        FailureClass::Missing | FailureClass::AlreadyExists | FailureClass::NamespaceEnding
+    );
+    if is_proof {
+        failure
+    } else {
+        Failure::new(FailureClass::Unknown, failure.message)
     }
 }
 

@@ -87,7 +87,7 @@ impl Ledger {
     /// The server turned out to have another history, as after a restore from a backup: no version that was written before
     /// can be waited for.
     pub fn forget_versions(&self) {
-        *self.freshness.lock() = Freshness::default();
+        self.freshness.lock().clear();
     }
 
     /// Whether the caches have caught up with what was written for this owner.

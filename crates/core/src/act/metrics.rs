@@ -80,7 +80,7 @@ impl GateMetrics {
         );
         registry.register(
             format!("{prefix}_gates_given_up"),
-            "Times a gate (\"expectations\" or \"freshness\") was held for its longest time and then passed",
+            "Times a gate (\"expectations\" or \"freshness\") was held for its longest time",
             metrics.given_up.clone(),
         );
         metrics

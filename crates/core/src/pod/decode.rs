@@ -195,22 +195,9 @@ impl RawStatus<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pod::tests::{at, decode, with_status};
     use rstest::rstest;
     use serde_json::{Value, json};
-
-    fn decode(spec: &Value, status: &Value) -> PodView {
-        let metadata = json!({"name": "web-1", "namespace": "shop", "uid": "u1", "resourceVersion": "7"});
-        let pod = json!({"metadata": metadata, "spec": spec, "status": status});
-        PodView::decode(pod.to_string().as_bytes(), &Interner::default()).unwrap()
-    }
-
-    fn with_status(status: &Value) -> PodView {
-        decode(&json!({}), status)
-    }
-
-    fn at(text: &str) -> Timestamp {
-        format!("2026-01-02T03:04:{text}Z").parse().unwrap()
-    }
 
     #[test]
     fn a_running_pod_is_read() {

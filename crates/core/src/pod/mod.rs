@@ -119,17 +119,17 @@ mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
-    fn decode(spec: &Value, status: &Value) -> PodView {
+    pub(super) fn decode(spec: &Value, status: &Value) -> PodView {
         let metadata = json!({"name": "web-1", "namespace": "shop", "uid": "u1", "resourceVersion": "7"});
         let pod = json!({"metadata": metadata, "spec": spec, "status": status});
         PodView::decode(pod.to_string().as_bytes(), &Interner::default()).unwrap()
     }
 
-    fn with_status(status: &Value) -> PodView {
+    pub(super) fn with_status(status: &Value) -> PodView {
         decode(&json!({}), status)
     }
 
-    fn at(text: &str) -> Timestamp {
+    pub(super) fn at(text: &str) -> Timestamp {
         format!("2026-01-02T03:04:{text}Z").parse().unwrap()
     }
 

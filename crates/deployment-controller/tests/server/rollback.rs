@@ -20,6 +20,17 @@ async fn two_revisions(scene: &Scene) {
     scene.until_settled("web").await;
 }
 
+/// Asks for a rollback to this revision and waits until the controller has taken the request off.
+async fn ask_for(scene: &Scene, to: &str) {
+    let request = json!({"metadata": {"annotations": {ROLLBACK: to}}});
+    scene.merge(Kind::DEPLOYMENT, "web", request).await;
+    scene
+        .until("the annotation is gone", |state| {
+            web(state).annotation(ROLLBACK).is_none()
+        })
+        .await;
+}
+
 // proves: deployment/D-50, deployment/D-51, deployment/D-52, deployment/D-53
 #[test]
 fn the_rollback_annotation_brings_an_old_template_and_its_annotations_back() {
@@ -28,18 +39,7 @@ fn the_rollback_annotation_brings_an_old_template_and_its_annotations_back() {
             if to == "1" {
                 two_revisions(scene).await;
             }
-            scene
-                .merge(
-                    Kind::DEPLOYMENT,
-                    "web",
-                    json!({"metadata": {"annotations": {ROLLBACK: to}}}),
-                )
-                .await;
-            scene
-                .until("the annotation is gone", |state| {
-                    web(state).annotation(ROLLBACK).is_none()
-                })
-                .await;
+            ask_for(scene, to).await;
             scene
                 .until("the revision", |state| web(state).revision() == Some(revision))
                 .await;
@@ -65,18 +65,7 @@ fn a_rollback_that_cannot_be_done_is_told_and_its_annotation_removed() {
             ("7", "DeploymentRollbackRevisionNotFound"),
             ("2", "DeploymentRollbackTemplateUnchanged"),
         ] {
-            scene
-                .merge(
-                    Kind::DEPLOYMENT,
-                    "web",
-                    json!({"metadata": {"annotations": {ROLLBACK: to}}}),
-                )
-                .await;
-            scene
-                .until("the annotation is gone", |state| {
-                    web(state).annotation(ROLLBACK).is_none()
-                })
-                .await;
+            ask_for(scene, to).await;
             let event = scene
                 .find(reason, |state| {
                     Some(state.events("web", reason).first().copied()?.clone())

@@ -17,6 +17,7 @@ pub mod id;
 pub mod labels;
 pub mod meta;
 pub mod number;
+pub mod opt_in;
 pub mod outcome;
 pub mod owner;
 pub mod plan;

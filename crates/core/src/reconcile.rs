@@ -2,6 +2,8 @@
 //!
 //! gate (fence, freshness, expectations) → observe → decide → act → conclude → final status write → wake.
 
+mod told;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +21,9 @@ use crate::queue::{self, Verdict};
 use crate::time::SharedClock;
 use crate::workload::{Aids, Children, LiveReads, Observation, Workload};
 
+use self::told::Told;
+pub use self::told::{INVALID_OPT_IN, ToldMetrics};
+
 /// How often one turn may ask for live reads and decide anew.
 const ROUNDS: usize = 4;
 /// How often an object is looked at whose cache has been behind for too long: claims and status go on, children wait.
@@ -33,6 +38,7 @@ pub struct Reconciler<W> {
     caches: Caches,
     clock: SharedClock,
     metrics: GateMetrics,
+    told: Told,
 }
 
 /// Parts of a [`Reconciler`].
@@ -50,6 +56,8 @@ pub struct ReconcilerParts<W> {
     pub clock: SharedClock,
     /// Counters of the gate.
     pub metrics: GateMetrics,
+    /// Counters of what people are told.
+    pub told: ToldMetrics,
 }
 
 impl<W: Workload> Reconciler<W> {
@@ -62,12 +70,14 @@ impl<W: Workload> Reconciler<W> {
             caches: parts.caches,
             clock: parts.clock,
             metrics: parts.metrics,
+            told: Told::new(W::KIND, parts.told),
         }
     }
 
     async fn run(&self, key: ObjectKey) -> Verdict {
         let Some(root) = self.workload.root(&key) else {
             self.ledger.forget(&key);
+            self.told.forget(&key);
             return Verdict::Done(Wake::OnChange);
         };
         let Some(pass) = self.gate(&root) else {
@@ -116,14 +126,17 @@ impl<W: Workload> Reconciler<W> {
         let wake = wake.sooner(at_latest);
         let mut turn = self.executor.turn(root.clone());
         turn.run(stages).await;
-        for note in notes {
+        let rejected = self.told.rejected(&root, self.workload.rejected_opt_ins(seen));
+        for note in notes.into_iter().chain(rejected) {
             turn.say(note);
         }
         if claims_failed(turn.outcome()) {
             return verdict::<W>(&root, turn.outcome(), wake);
         }
         let conclusion = self.workload.conclude(seen, &intent, turn.outcome(), self.clock.now());
-        for note in conclusion.notes {
+        let tell = |by| self.told.held_up(&root, by, self.clock.instant());
+        let explained = conclusion.held_up.map(tell).unwrap_or_default();
+        for note in conclusion.notes.into_iter().chain(explained) {
             turn.say(note);
         }
         if let Some(status) = conclusion.status {

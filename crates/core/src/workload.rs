@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 
 use crate::id::{Kind, ObjectKey};
+use crate::opt_in::Rejected;
 use crate::outcome::Outcome;
 use crate::plan::{Address, Note, Plan, StatusWrite, Target, Wake};
 use crate::time::Timestamp;
@@ -33,6 +34,11 @@ pub trait Workload: Send + Sync + 'static {
 
     /// The object under `key` as the root cache has it, for the gates that come before `observe`.
     fn root(&self, key: &ObjectKey) -> Option<Target>;
+
+    /// The object's opt-ins that have no effect; the loop tells people once.
+    fn rejected_opt_ins<'a>(&self, _seen: &'a Self::Observed) -> &'a [Rejected] {
+        &[]
+    }
 
     /// What to do about it.
     fn decide(&self, seen: &Self::Observed, now: Timestamp) -> Plan<Self::Intent>;
@@ -114,6 +120,18 @@ pub struct Conclusion {
     pub status: Option<StatusWrite>,
     /// Events that depend on what came of the plan.
     pub notes: Vec<Note>,
+    /// What holds the object up, if anything; nothing if this turn cannot tell. The loop says each cause at most once in ten
+    /// minutes and counts the objects by cause.
+    pub held_up: Option<Vec<Explanation>>,
     /// When to look again; the plan's own wake counts too.
     pub wake: Wake,
+}
+
+/// Why an object does not get on, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The cause in one word, for metrics.
+    pub cause: &'static str,
+    /// The whole story.
+    pub note: Note,
 }

@@ -18,6 +18,7 @@ const LAYERS: [(&str, &[&str]); 5] = [
             "labels",
             "meta",
             "number",
+            "opt_in",
             "outcome",
             "owner",
             "plan",

@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::{Reconciler, ReconcilerParts};
+use super::{Reconciler, ReconcilerParts, ToldMetrics};
 use crate::act::ledger::Caches;
 use crate::act::metrics::GateMetrics;
 use crate::act::tests::{Answer, Seen, World, object, refusal, target, world};
@@ -194,6 +194,7 @@ fn scene(does: Does, answer: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -
         ]),
         clock: Arc::new(SystemClock),
         metrics: GateMetrics::default(),
+        told: ToldMetrics::default(),
     });
     Scene { reconciler, log, cache }
 }

@@ -14,6 +14,7 @@ use crate::labels::Interner;
 use crate::lease::{Campaign, Candidacy, Fence, LeaseLock, LeaseMetrics, Timing};
 use crate::metrics::Metrics;
 use crate::queue::{QueueMetrics, Stopped};
+use crate::reconcile::ToldMetrics;
 use crate::run::admin::Health;
 use crate::run::args::RunArgs;
 use crate::run::signals::Stops;
@@ -203,6 +204,7 @@ fn supplies(parts: Parts, fence: Fence) -> Supplies {
             act: metrics.register(ActMetrics::register),
             queue: metrics.register(QueueMetrics::register),
             events: metrics.register(EventMetrics::register),
+            told: metrics.register(ToldMetrics::register),
         },
         metrics,
     }

@@ -19,7 +19,7 @@ use crate::lease::Fence;
 use crate::meta::Object;
 use crate::metrics::Metrics;
 use crate::queue::{Priority, Queue, QueueMetrics, Turn, Workers};
-use crate::reconcile::{Reconciler, ReconcilerParts};
+use crate::reconcile::{Reconciler, ReconcilerParts, ToldMetrics};
 use crate::time::SharedClock;
 use crate::workload::Workload;
 
@@ -49,6 +49,7 @@ pub(super) struct Counters {
     pub(super) act: ActMetrics,
     pub(super) queue: QueueMetrics,
     pub(super) events: EventMetrics,
+    pub(super) told: ToldMetrics,
 }
 
 /// A cache of any kind, as the process sees it.
@@ -219,6 +220,7 @@ impl Site {
             caches: Caches::of(children.into_iter().chain([own])),
             clock: Arc::clone(clock),
             metrics: metrics.register(|registry| GateMetrics::register(registry, W::COMPONENT)),
+            told: counters.told.clone(),
         }));
         let store = roots.store();
         self.loops.push(Loop {

@@ -247,6 +247,7 @@ impl Turn<'_> {
         Conclusion {
             status: write,
             notes,
+            held_up: None,
             wake,
         }
     }

@@ -6,6 +6,7 @@
 mod conclude;
 mod decide;
 mod observe;
+pub mod opt_ins;
 mod progress;
 pub mod spec;
 pub mod watches;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use workload_core::cache::Store;
 use workload_core::id::{Kind, ObjectKey};
+use workload_core::opt_in::Rejected;
 use workload_core::outcome::Outcome;
 use workload_core::plan::{Plan, Target};
 use workload_core::pod::PodView;
@@ -54,6 +56,10 @@ impl Workload for Deployments {
     fn root(&self, key: &ObjectKey) -> Option<Target> {
         let deployment = self.deployments.get(key)?;
         Some(Target::of(Self::KIND, &deployment.meta))
+    }
+
+    fn rejected_opt_ins<'a>(&self, seen: &'a Observed) -> &'a [Rejected] {
+        &seen.deployment.opt_ins.rejected
     }
 
     fn decide(&self, seen: &Observed, _now: Timestamp) -> Plan<Intent> {

@@ -12,6 +12,7 @@ use workload_core::number::{IntOrPercent, Round};
 use workload_core::selector::{LabelSelector, Selector, SelectorError};
 use workload_core::template::Template;
 
+use super::opt_ins::OptIns;
 use super::words;
 
 /// A Deployment.
@@ -23,6 +24,8 @@ pub struct Deployment {
     pub spec: DeploymentSpec,
     /// What was last reported about it.
     pub status: DeploymentStatus,
+    /// What its user wants beyond upstream's behaviour.
+    pub opt_ins: OptIns,
 }
 
 /// What the user of a Deployment wants.
@@ -166,8 +169,10 @@ impl Object for Deployment {
 
     fn decode(json: &[u8], interner: &Interner) -> Result<Self, DecodeError> {
         let raw: Raw<'_> = serde_json::from_slice(json)?;
+        let meta = raw.metadata.into_meta(KeepAnnotations::All, interner)?;
         Ok(Self {
-            meta: raw.metadata.into_meta(KeepAnnotations::All, interner)?,
+            opt_ins: OptIns::read(&meta.annotations),
+            meta,
             spec: raw.spec.check(interner)?,
             status: raw.status,
         })

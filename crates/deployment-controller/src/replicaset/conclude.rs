@@ -40,6 +40,7 @@ pub(super) fn conclude(seen: &Observed, intent: Intent, outcome: &Outcome, now: 
         wake: wake(set, &status, &pods, now).sooner(vain),
         status: write(set, &status),
         notes: failures(outcome).map(note).collect(),
+        held_up: None,
     }
 }
 

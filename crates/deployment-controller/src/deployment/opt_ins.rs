@@ -1,0 +1,158 @@
+//! What the user of a Deployment asks for beyond upstream's behaviour; the list is that of the opt-ins specification.
+
+use std::str::FromStr;
+
+use workload_core::labels::Labels;
+use workload_core::opt_in::{Amount, Backoff, Reader, Rejected, Switch};
+
+/// Name of the opt-in for [`PodReplacement`].
+pub const POD_REPLACEMENT: &str = "deployment.pod-replacement";
+/// Name of the opt-in for [`DisruptionBudgets`].
+pub const DISRUPTION_BUDGETS: &str = "deployment.disruption-budgets";
+/// Name of the opt-in for [`OptIns::never_grow_old`].
+pub const NEVER_GROW_OLD: &str = "deployment.never-grow-old";
+/// Name of the opt-in for [`OptIns::hold_at`].
+pub const HOLD_AT: &str = "deployment.hold-at";
+/// Name of the opt-in for [`OptIns::failed_pod_backoff`].
+pub const FAILED_POD_BACKOFF: &str = "deployment.failed-pod-backoff";
+
+/// The opt-ins of one Deployment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OptIns {
+    /// When the replacement of a pod may be made.
+    pub pod_replacement: PodReplacement,
+    /// Whether a rollout waits for disruption budgets.
+    pub disruption_budgets: DisruptionBudgets,
+    /// Whether old ReplicaSets stay as small as they are when template and replicas change together (field FR-DP-12).
+    pub never_grow_old: Switch,
+    /// At how many updated replicas the rollout stops (field FR-DP-07).
+    pub hold_at: Option<Amount>,
+    /// How long a ReplicaSet whose pods fail at once waits before it makes others (L-7, field FR-DP-01).
+    pub failed_pod_backoff: Option<Backoff>,
+    /// Those that have no effect.
+    pub rejected: Vec<Rejected>,
+}
+
+/// When the replacement of a pod may be made (L-2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PodReplacement {
+    /// As soon as the pod was asked to go.
+    #[default]
+    TerminationStarted,
+    /// Once it has gone, so that live and terminating pods together never exceed replicas and surge.
+    TerminationComplete,
+}
+
+/// Whether a rollout waits for disruption budgets (L-4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DisruptionBudgets {
+    /// It does not.
+    #[default]
+    Ignore,
+    /// Pods of old ReplicaSets are evicted, which a budget can refuse.
+    Respect,
+}
+
+impl OptIns {
+    /// Reads the annotations of a Deployment.
+    pub fn read(annotations: &Labels) -> Self {
+        let mut reader = Reader::new(annotations, "deployment.");
+        Self {
+            pod_replacement: reader.read(POD_REPLACEMENT).unwrap_or_default(),
+            disruption_budgets: reader.read(DISRUPTION_BUDGETS).unwrap_or_default(),
+            never_grow_old: reader.read(NEVER_GROW_OLD).unwrap_or_default(),
+            hold_at: reader.read(HOLD_AT),
+            failed_pod_backoff: reader.read(FAILED_POD_BACKOFF),
+            rejected: reader.finish(),
+        }
+    }
+}
+
+impl FromStr for PodReplacement {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "TerminationStarted" => Ok(Self::TerminationStarted),
+            "TerminationComplete" => Ok(Self::TerminationComplete),
+            _ => Err("neither TerminationStarted nor TerminationComplete"),
+        }
+    }
+}
+
+impl FromStr for DisruptionBudgets {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "Respect" => Ok(Self::Respect),
+            _ => Err("not Respect"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> OptIns {
+        let keyed: Vec<_> = pairs
+            .iter()
+            .map(|(name, value)| (format!("opt-in.workload-controllers/{name}"), *value))
+            .collect();
+        OptIns::read(&keyed.iter().map(|(key, value)| (&**key, *value)).collect())
+    }
+
+    #[test]
+    fn nothing_is_asked_for_unless_it_is_written() {
+        assert_eq!(read(&[]), OptIns::default());
+        let others = [("job.rule-names", "{}"), ("statefulset.strict-budget", "maybe")];
+        assert_eq!(read(&others), OptIns::default(), "opt-ins of other kinds");
+    }
+
+    #[test]
+    fn each_opt_in_is_read() {
+        let all = read(&[
+            ("deployment.pod-replacement", "TerminationComplete"),
+            ("deployment.disruption-budgets", "Respect"),
+            ("deployment.never-grow-old", "true"),
+            ("deployment.hold-at", "30%"),
+            ("deployment.failed-pod-backoff", "10s,1m"),
+        ]);
+        assert_eq!(
+            all,
+            OptIns {
+                pod_replacement: PodReplacement::TerminationComplete,
+                disruption_budgets: DisruptionBudgets::Respect,
+                never_grow_old: Switch::On,
+                hold_at: "30%".parse().ok(),
+                failed_pod_backoff: "10s,1m".parse().ok(),
+                rejected: Vec::new(),
+            }
+        );
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_read_leaves_the_default() {
+        let wrong = [
+            ("deployment.pod-replacement", "terminationcomplete"),
+            ("deployment.disruption-budgets", "Ignore"),
+            ("deployment.never-grow-old", "yes"),
+            ("deployment.hold-at", "-1"),
+            ("deployment.failed-pod-backoff", "10"),
+        ];
+        for (name, value) in wrong {
+            let OptIns { rejected, .. } = &read(&[(name, value)]);
+            let names: Vec<_> = rejected.iter().map(|each| each.name).collect();
+            assert_eq!(names, [name]);
+            let rejected = rejected.clone();
+            assert_eq!(
+                read(&[(name, value)]),
+                OptIns {
+                    rejected,
+                    ..OptIns::default()
+                }
+            );
+        }
+    }
+}

@@ -27,22 +27,37 @@ pub const PROGRAM: Program = Program {
     version: env!("CARGO_PKG_VERSION"),
 };
 
-/// Sets up the caches and the loops that `controllers` names.
-pub fn install(site: &mut Site, controllers: &[Controller]) {
-    let mut sets = site.cache();
-    let mut pods = site.cache();
-    if controllers.contains(&Controller::Deployment) {
-        install_deployments(site, &mut sets, &mut pods);
-    }
-    if controllers.contains(&Controller::ReplicaSet) {
-        install_replica_sets(site, &mut sets, &mut pods);
-    }
-    site.keep(sets);
-    site.keep(pods);
+/// The caches of a process, before they run.
+struct Caches {
+    deployments: Cache<Deployment>,
+    sets: Cache<ReplicaSet>,
+    pods: Cache<PodView>,
 }
 
-fn install_deployments(site: &mut Site, sets: &mut Cache<ReplicaSet>, pods: &mut Cache<PodView>) {
-    let mut deployments = site.cache::<Deployment>();
+/// Sets up the caches and the loops that `controllers` names.
+pub fn install(site: &mut Site, controllers: &[Controller]) {
+    let mut caches = Caches {
+        deployments: site.cache(),
+        sets: site.cache(),
+        pods: site.cache(),
+    };
+    if controllers.contains(&Controller::Deployment) {
+        install_deployments(site, &mut caches);
+    }
+    if controllers.contains(&Controller::ReplicaSet) {
+        install_replica_sets(site, &mut caches);
+    }
+    site.keep(caches.deployments);
+    site.keep(caches.sets);
+    site.keep(caches.pods);
+}
+
+fn install_deployments(site: &mut Site, caches: &mut Caches) {
+    let Caches {
+        deployments,
+        sets,
+        pods,
+    } = caches;
     let (roots, set_store) = (deployments.store(), sets.store());
     let workload = Deployments {
         deployments: deployments.store(),
@@ -50,22 +65,32 @@ fn install_deployments(site: &mut Site, sets: &mut Cache<ReplicaSet>, pods: &mut
         pods: pods.store(),
     };
     let children: (Kind, Arc<dyn Progress>) = (Kind::REPLICA_SET, sets.store());
-    let wakes = site.reconcile(workload, &deployments, [children]);
+    let wakes = site.reconcile(workload, deployments, [children]);
     deployments.subscribe(wakes.on(deployment::watches::of_deployment));
     let owners = Arc::clone(&roots);
     sets.subscribe(wakes.on(move |delta| deployment::watches::of_replica_set(delta, &owners)));
     pods.subscribe(wakes.on(move |delta| deployment::watches::of_pod(delta, &set_store, &roots)));
     deployments.on_other_history(wakes.on_other_history());
     sets.on_other_history(wakes.on_other_history());
-    site.keep(deployments);
 }
 
-fn install_replica_sets(site: &mut Site, sets: &mut Cache<ReplicaSet>, pods: &mut Cache<PodView>) {
-    let roots = sets.store();
+fn install_replica_sets(site: &mut Site, caches: &mut Caches) {
+    let Caches {
+        deployments,
+        sets,
+        pods,
+    } = caches;
+    let (roots, owned) = (sets.store(), sets.store());
     let ages = site.metrics().register(DeletionAges::register);
-    let workload = ReplicaSets::new(sets.store(), pods.store(), ages);
+    let workload = ReplicaSets {
+        deployments: deployments.store(),
+        sets: sets.store(),
+        pods: pods.store(),
+        ages,
+    };
     let children: (Kind, Arc<dyn Progress>) = (Kind::POD, pods.store());
     let wakes = site.reconcile(workload, sets, [children]);
+    deployments.subscribe(wakes.on(move |delta| replicaset::watches::of_deployment(delta, &owned)));
     sets.subscribe(wakes.on(replicaset::watches::of_replica_set));
     pods.subscribe(wakes.on(move |delta| replicaset::watches::of_pod(delta, &roots)));
     sets.on_other_history(wakes.on_other_history());

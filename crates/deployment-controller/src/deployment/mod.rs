@@ -27,7 +27,7 @@ use self::spec::Deployment;
 use crate::replicaset::spec::ReplicaSet;
 
 pub use self::decide::{Intent, Newest, Report};
-pub use self::observe::{Name, NewSet, Observed, OldPods, Vacancy};
+pub use self::observe::{Name, NewSet, Observed, OldPods, Vacancy, of_set};
 
 /// The Deployment controller on its caches.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use workload_core::cache::Store;
 use workload_core::id::{Kind, ObjectKey};
+use workload_core::meta::Meta;
 use workload_core::owner::{Claimant, Claimed};
 use workload_core::plan::Claim;
 use workload_core::pod::PodView;
@@ -84,6 +85,17 @@ impl Observed {
     pub fn sets(&self) -> impl Iterator<Item = &ReplicaSet> {
         self.old.iter().map(|set| &**set).chain(self.found())
     }
+}
+
+/// The Deployment that controls a ReplicaSet: by kind and name, and then by uid (C-10).
+pub fn of_set(set: &Meta, deployments: &Store<Deployment>) -> Option<Arc<Deployment>> {
+    let controller = set
+        .controller
+        .as_deref()
+        .filter(|controller| controller.is_of(Kind::DEPLOYMENT))?;
+    deployments
+        .get(&set.key.sibling(Arc::clone(&controller.name)))
+        .filter(|deployment| deployment.meta.uid == controller.uid)
 }
 
 /// Order by creation, then name (D-5).

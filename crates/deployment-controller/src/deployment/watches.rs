@@ -8,7 +8,7 @@ use workload_core::id::{Kind, ObjectKey};
 use workload_core::meta::Meta;
 use workload_core::pod::PodView;
 
-use super::observe::blocks_recreate;
+use super::observe::{blocks_recreate, of_set};
 use super::spec::{Deployment, Strategy};
 use crate::replicaset::spec::ReplicaSet;
 
@@ -22,14 +22,14 @@ pub fn of_deployment(delta: &Delta<Deployment>) -> Vec<ObjectKey> {
 /// adopt it, when it is new or fits others than before.
 pub fn of_replica_set(delta: &Delta<ReplicaSet>, deployments: &Store<Deployment>) -> Vec<ObjectKey> {
     let (old, new) = match delta {
-        Delta::Removed { last } => return keys(owner(&last.meta, deployments)),
+        Delta::Removed { last } => return keys(of_set(&last.meta, deployments)),
         Delta::Applied { old, new } => (old.as_deref().map(|old| &old.meta), &new.meta),
     };
     let moved = old.is_some_and(|old| old.controller != new.controller);
-    let former = old.filter(|_| moved).and_then(|old| owner(old, deployments));
+    let former = old.filter(|_| moved).and_then(|old| of_set(old, deployments));
     let mut woken = keys(former);
     if new.controller.is_some() {
-        woken.extend(keys(owner(new, deployments)));
+        woken.extend(keys(of_set(new, deployments)));
         return woken;
     }
     let attracts = match old {
@@ -59,18 +59,7 @@ pub fn of_pod(delta: &Delta<PodView>, sets: &Store<ReplicaSet>, deployments: &St
         .and_then(|controller| sets.get(&pod.meta.key.sibling(Arc::clone(&controller.name))))
         .filter(|set| pod.meta.is_controlled_by(&set.meta.uid));
     let recreated = |deployment: &Arc<Deployment>| deployment.spec.strategy == Strategy::Recreate;
-    keys(set.and_then(|set| owner(&set.meta, deployments)).filter(recreated))
-}
-
-/// The Deployment that controls a ReplicaSet: by kind and name, and then by uid (C-10).
-fn owner(set: &Meta, deployments: &Store<Deployment>) -> Option<Arc<Deployment>> {
-    let controller = set
-        .controller
-        .as_deref()
-        .filter(|controller| controller.is_of(Kind::DEPLOYMENT))?;
-    deployments
-        .get(&set.key.sibling(Arc::clone(&controller.name)))
-        .filter(|deployment| deployment.meta.uid == controller.uid)
+    keys(set.and_then(|set| of_set(&set.meta, deployments)).filter(recreated))
 }
 
 /// The Deployments that could adopt a ReplicaSet. An empty selector adopts nothing here, and neither does anything adopt a

@@ -22,20 +22,19 @@ use self::decide::Intent;
 use self::metrics::DeletionAges;
 use self::observe::Observed;
 use self::spec::ReplicaSet;
+use crate::deployment::spec::Deployment;
 
-/// The controller loop over ReplicaSets.
+/// The ReplicaSet controller on its caches.
 #[derive(Debug)]
 pub struct ReplicaSets {
-    sets: Arc<Store<ReplicaSet>>,
-    pods: Arc<Store<PodView>>,
-    ages: DeletionAges,
-}
-
-impl ReplicaSets {
-    /// A loop that reads these caches.
-    pub fn new(sets: Arc<Store<ReplicaSet>>, pods: Arc<Store<PodView>>, ages: DeletionAges) -> Self {
-        Self { sets, pods, ages }
-    }
+    /// All Deployments, for the opt-ins of those that control a ReplicaSet.
+    pub deployments: Arc<Store<Deployment>>,
+    /// All ReplicaSets.
+    pub sets: Arc<Store<ReplicaSet>>,
+    /// All pods.
+    pub pods: Arc<Store<PodView>>,
+    /// Ages of the pods that it gives up.
+    pub ages: DeletionAges,
 }
 
 impl Workload for ReplicaSets {
@@ -52,7 +51,7 @@ impl Workload for ReplicaSets {
     }
 
     fn observe(&self, key: &ObjectKey, aids: &Aids<'_>) -> Observation<Observed> {
-        observe::observe(key, aids, &self.sets, &self.pods)
+        observe::observe(self, key, aids)
     }
 
     fn decide(&self, seen: &Observed, now: Timestamp) -> Plan<Intent> {

@@ -11,13 +11,18 @@ use workload_core::pod::PodView;
 use workload_core::selector::Selector;
 use workload_core::workload::{Aids, Children, Observation};
 
+use super::ReplicaSets;
 use super::spec::ReplicaSet;
+use crate::deployment::{self, spec::Deployment};
 
 /// One ReplicaSet at the start of a turn.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The ReplicaSet.
     pub set: Arc<ReplicaSet>,
+    /// The Deployment that controls it, for its opt-ins. They are never read from the ReplicaSet, which has a copy of them
+    /// only while it is the newest.
+    pub deployment: Option<Arc<Deployment>>,
     /// Its active pods, those included that `claims` is about to adopt (RS-4, RS-11).
     pub active: Vec<Arc<PodView>>,
     /// How many of its pods are on their way out (RS-5).
@@ -41,12 +46,13 @@ impl Observed {
 }
 
 /// Reads the caches.
-pub(super) fn observe(
-    key: &ObjectKey,
-    aids: &Aids<'_>,
-    sets: &Store<ReplicaSet>,
-    pods: &Store<PodView>,
-) -> Observation<Observed> {
+pub(super) fn observe(caches: &ReplicaSets, key: &ObjectKey, aids: &Aids<'_>) -> Observation<Observed> {
+    let ReplicaSets {
+        deployments,
+        sets,
+        pods,
+        ..
+    } = caches;
     let Some(set) = sets.get(key) else {
         return Observation::Absent;
     };
@@ -72,6 +78,7 @@ pub(super) fn observe(
         claims: claimed.writes,
         children: aids.children,
         crowd: Crowd::new(),
+        deployment: deployment::of_set(&set.meta, deployments),
         set: Arc::clone(&set),
     };
     if must_choose(&seen) {

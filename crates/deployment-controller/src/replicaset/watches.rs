@@ -10,6 +10,8 @@ use workload_core::meta::Object;
 use workload_core::pod::PodView;
 
 use super::spec::ReplicaSet;
+use crate::deployment::opt_ins::OptIns;
+use crate::deployment::spec::Deployment;
 
 /// A key and when to look at it.
 pub type Due = (ObjectKey, Duration);
@@ -20,6 +22,21 @@ const NOW: Duration = Duration::ZERO;
 pub fn of_replica_set(delta: &Delta<ReplicaSet>) -> Vec<Due> {
     let (Delta::Applied { new: set, .. } | Delta::Removed { last: set }) = delta;
     vec![(set.meta.key.clone(), NOW)]
+}
+
+/// A Deployment whose opt-ins have changed, or that came or went with some, wakes its ReplicaSets: how they make and remove
+/// pods depends on them.
+pub fn of_deployment(delta: &Delta<Deployment>, sets: &Store<ReplicaSet>) -> Vec<Due> {
+    let unset = OptIns::default();
+    let (deployment, changed) = match delta {
+        Delta::Removed { last } => (last, last.opt_ins != unset),
+        Delta::Applied { old, new } => (new, old.as_deref().map_or(&unset, |old| &old.opt_ins) != &new.opt_ins),
+    };
+    if !changed {
+        return Vec::new();
+    }
+    let owned = sets.controlled_by(&deployment.meta.uid);
+    owned.iter().map(|set| now(set)).collect()
 }
 
 /// A change of a pod wakes the ReplicaSets that own it, have owned it or could adopt it.

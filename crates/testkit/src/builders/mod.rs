@@ -69,6 +69,12 @@ pub trait Manifest: Sized {
         self
     }
 
+    /// An opt-in, such as `deployment.hold-at`.
+    #[must_use]
+    fn opt_in(self, name: &str, value: &str) -> Self {
+        self.annotation(&format!("{}{name}", workload_core::opt_in::PREFIX), value)
+    }
+
     /// The namespace, for objects that are decoded; a server takes it from the request.
     #[must_use]
     fn namespace(self, namespace: &str) -> Self {

@@ -2,6 +2,7 @@
 
 mod claims;
 mod laws;
+mod opt_ins;
 mod scale;
 mod status;
 mod victims;
@@ -58,6 +59,7 @@ fn ready(name: &str, since: &str) -> Pod {
 /// What the caches hold, and when.
 #[derive(Clone, Debug)]
 struct World {
+    deployments: Vec<Value>,
     sets: Vec<Value>,
     pods: Vec<Value>,
     children: Children,
@@ -68,6 +70,7 @@ impl World {
     /// `set`, which turns are about, and these pods.
     fn of(set: impl Manifest, pods: impl IntoIterator<Item = Pod>) -> Self {
         Self {
+            deployments: Vec::new(),
             sets: vec![set.json()],
             pods: pods.into_iter().map(Manifest::json).collect(),
             children: Children::Settled,
@@ -78,6 +81,20 @@ impl World {
     /// Another ReplicaSet beside it.
     fn beside(mut self, set: impl Manifest) -> Self {
         self.sets.push(set.json());
+        self
+    }
+
+    /// This Deployment controls the ReplicaSet.
+    fn under(mut self, deployment: impl Manifest) -> Self {
+        let deployment = deployment.json();
+        let set = Stored(self.sets.remove(0)).owned_by(&deployment);
+        self.sets.insert(0, set.json());
+        self.with(Stored(deployment))
+    }
+
+    /// This Deployment exists.
+    fn with(mut self, deployment: impl Manifest) -> Self {
+        self.deployments.push(deployment.json());
         self
     }
 
@@ -94,11 +111,12 @@ impl World {
     }
 
     fn controller(&self) -> ReplicaSets {
-        ReplicaSets::new(
-            Arc::new(cache(&self.sets)),
-            Arc::new(cache(&self.pods)),
-            DeletionAges::default(),
-        )
+        ReplicaSets {
+            deployments: Arc::new(cache(&self.deployments)),
+            sets: Arc::new(cache(&self.sets)),
+            pods: Arc::new(cache(&self.pods)),
+            ages: DeletionAges::default(),
+        }
     }
 
     fn observation(&self, controller: &ReplicaSets) -> Observation<Observed> {

@@ -17,6 +17,19 @@ pub const SERVICE_ACCOUNT: Kind = core("ServiceAccount", "serviceaccounts");
 pub const CONFIG_MAP: Kind = core("ConfigMap", "configmaps");
 /// core/v1 ResourceQuota.
 pub const RESOURCE_QUOTA: Kind = core("ResourceQuota", "resourcequotas");
+/// coordination.k8s.io/v1 Lease.
+pub const LEASE: Kind = Kind {
+    group: "coordination.k8s.io",
+    version: "v1",
+    kind: "Lease",
+    plural: "leases",
+};
+/// rbac.authorization.k8s.io/v1 Role.
+pub const ROLE: Kind = rbac("Role", "roles");
+/// rbac.authorization.k8s.io/v1 RoleBinding.
+pub const ROLE_BINDING: Kind = rbac("RoleBinding", "rolebindings");
+/// rbac.authorization.k8s.io/v1 ClusterRole; not in a namespace.
+pub const CLUSTER_ROLE: Kind = rbac("ClusterRole", "clusterroles");
 /// policy/v1 PodDisruptionBudget.
 pub const POD_DISRUPTION_BUDGET: Kind = Kind {
     group: "policy",
@@ -24,6 +37,15 @@ pub const POD_DISRUPTION_BUDGET: Kind = Kind {
     kind: "PodDisruptionBudget",
     plural: "poddisruptionbudgets",
 };
+const fn rbac(kind: &'static str, plural: &'static str) -> Kind {
+    Kind {
+        group: "rbac.authorization.k8s.io",
+        version: "v1",
+        kind,
+        plural,
+    }
+}
+
 const fn core(kind: &'static str, plural: &'static str) -> Kind {
     Kind {
         group: "",

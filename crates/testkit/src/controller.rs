@@ -26,19 +26,25 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Starts `program` with these flags and waits until it is ready to reconcile. Its log goes to a file in `dir`.
-    pub async fn start(program: &str, flags: &[&str], dir: &Path) -> Self {
-        let mut started = Self::launch(program, flags, dir);
-        let ready = tokio::time::timeout(PATIENCE, started.become_ready()).await;
+    /// Starts `program` with these flags and waits until its admin server answers. Its log goes to a file in `dir`.
+    pub(crate) async fn launch(program: &str, flags: &[&str], dir: &Path) -> Self {
+        let mut started = Self::spawn(program, flags, dir);
+        let alive = tokio::time::timeout(PATIENCE, started.answers("/livez")).await;
         assert!(
-            ready.is_ok(),
-            "{program} does not get ready; its log:\n{}",
+            alive.is_ok(),
+            "{program} does not start; its log:\n{}",
             started.log_about("")
         );
         started
     }
 
-    fn launch(program: &str, flags: &[&str], dir: &Path) -> Self {
+    /// Waits until it is ready to reconcile, or to stand by.
+    pub async fn until_ready(&mut self) {
+        let ready = tokio::time::timeout(PATIENCE, self.answers("/readyz")).await;
+        assert!(ready.is_ok(), "not ready; its log:\n{}", self.log_about(""));
+    }
+
+    fn spawn(program: &str, flags: &[&str], dir: &Path) -> Self {
         let bin = environment("WORKLOAD_CONTROLLER_BIN_DIR").expect("WORKLOAD_CONTROLLER_BIN_DIR");
         let log = dir.join(format!("{program}.log"));
         let output = File::options()
@@ -63,17 +69,15 @@ impl Controller {
         }
     }
 
-    async fn become_ready(&mut self) {
+    /// Returns when its admin server answers with 200.
+    async fn answers(&mut self, path: &str) {
         loop {
             if let Some(status) = self.ended() {
                 panic!("the controller ended ({status}); its log:\n{}", self.log_about(""));
             }
             if self.admin.is_empty() {
                 self.admin = self.admin_address().unwrap_or_default();
-            } else if get(&self.admin, "/readyz")
-                .await
-                .is_some_and(|(status, _)| status == 200)
-            {
+            } else if get(&self.admin, path).await.is_some_and(|(status, _)| status == 200) {
                 return;
             }
             tokio::time::sleep(POLL).await;
@@ -130,6 +134,11 @@ impl Controller {
 
     /// Waits until it has ended.
     pub async fn end(mut self) -> ExitStatus {
+        self.until_ended().await
+    }
+
+    /// As [`Controller::end`]; its log can still be read afterwards.
+    pub async fn until_ended(&mut self) -> ExitStatus {
         let end = tokio::time::timeout(PATIENCE, async {
             loop {
                 if let Some(status) = self.ended() {
@@ -163,11 +172,26 @@ impl Controller {
 
     /// The last lines of its log that contain `words`.
     pub fn log_about(&self, words: &str) -> String {
-        let log = fs::read(&self.log).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
-        let lines: Vec<_> = log.lines().rev().filter(|line| line.contains(words)).take(60).collect();
-        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+        lines_about(&self.log, words)
     }
+
+    /// How often its log says something with these words, so far.
+    pub fn says(&self, words: &str) -> usize {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        log.lines().filter(|line| line.contains(words)).count()
+    }
+}
+
+/// The last lines of a log.
+pub(crate) fn last_lines(log: &Path) -> String {
+    lines_about(log, "")
+}
+
+fn lines_about(log: &Path, words: &str) -> String {
+    let log = fs::read(log).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    let lines: Vec<_> = log.lines().rev().filter(|line| line.contains(words)).take(60).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join("\n")
 }
 
 impl Drop for Controller {

@@ -4,16 +4,19 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use kube::config::Kubeconfig;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::api::{NAMESPACE, SERVICE_ACCOUNT};
+use crate::api::{Api, CLUSTER_ROLE, NAMESPACE, ROLE, SERVICE_ACCOUNT};
 use crate::kubectl;
 use crate::program::Program;
+use crate::proxy::Proxy;
 use crate::server::{Server, environment};
 
 /// The namespace of the service accounts of controllers under test.
 const HOME: &str = "controllers-under-test";
+/// The namespace of Leases, by default.
+const LEASES: &str = "kube-system";
 /// What of a chart is about rights.
 const RIGHTS: [&str; 5] = [
     "ServiceAccount",
@@ -23,25 +26,85 @@ const RIGHTS: [&str; 5] = [
     "RoleBinding",
 ];
 
-/// Makes sure that the program's account exists and has its rights, and writes a kubeconfig with a token of it into `dir`.
-pub(crate) async fn kubeconfig(server: &Server, program: &Program, dir: &Path) -> PathBuf {
+/// How a program reaches its server, where that is not as usual: directly, with a token of its account.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// Another address than the server's own.
+    pub address: Option<String>,
+    /// Another token.
+    pub token: Option<String>,
+    /// Another certificate authority, in PEM.
+    pub authority: Option<String>,
+}
+
+impl Access {
+    /// By way of a proxy.
+    pub fn through(proxy: &Proxy) -> Self {
+        Self {
+            address: Some(proxy.address()),
+            ..Self::default()
+        }
+    }
+}
+
+/// Makes sure that the program's account exists and has its rights, and writes a kubeconfig into `dir`.
+pub(crate) async fn kubeconfig(server: &Server, program: &Program, access: &Access, dir: &Path) -> PathBuf {
     server.rights.get_or_init(|| grant(server, program, dir)).await;
-    let asked = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
-    let account = format!("{}/token", program.name);
-    let answer = server
-        .api()
-        .namespace(HOME)
-        .create_at(SERVICE_ACCOUNT, &account, &asked)
-        .await;
-    let answer = answer.unwrap_or_else(|error| panic!("no token of {account}: {error}"));
+    let token = match &access.token {
+        Some(token) => token.clone(),
+        None => token(&server.api().namespace(HOME), program.name).await,
+    };
     let config = Kubeconfig::read_from(server.kubeconfig()).expect("a readable kubeconfig");
     let mut config = serde_json::to_value(&config).expect("JSON");
     for user in config["users"].as_array_mut().into_iter().flatten() {
-        user["user"] = json!({ "token": answer["status"]["token"] });
+        user["user"] = json!({ "token": token });
+    }
+    for cluster in config["clusters"].as_array_mut().into_iter().flatten() {
+        if let Some(address) = &access.address {
+            cluster["cluster"]["server"] = json!(address);
+        }
+        if let Some(authority) = &access.authority {
+            let file = dir.join("authority.pem");
+            std::fs::write(&file, authority).expect("a file");
+            cluster["cluster"] = json!({"server": cluster["cluster"]["server"], "certificate-authority": file});
+        }
     }
     let path = dir.join("controller.kubeconfig");
     std::fs::write(&path, config.to_string()).expect("a file");
     path
+}
+
+/// A token of the service account `name`.
+pub(crate) async fn token(namespace: &Api, name: &str) -> String {
+    let asked = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    let answer = namespace
+        .create_at(SERVICE_ACCOUNT, &format!("{name}/token"), &asked)
+        .await
+        .unwrap_or_else(|error| panic!("no token of {name}: {error}"));
+    answer["status"]["token"].as_str().expect("a token").to_owned()
+}
+
+/// The rules of the program's chart, those of its Lease included.
+pub(crate) async fn rules(server: &Server, program: &Program) -> Vec<Value> {
+    let scratch = tempfile::tempdir().expect("a directory");
+    server
+        .rights
+        .get_or_init(|| grant(server, program, scratch.path()))
+        .await;
+    let lease = format!("{}-lease", program.name);
+    let kept = [
+        (server.api(), CLUSTER_ROLE, program.name),
+        (server.api().namespace(LEASES), ROLE, &*lease),
+    ];
+    let mut rules = Vec::new();
+    for (api, kind, name) in kept {
+        let role = api
+            .get(kind, name)
+            .await
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        rules.extend(role["rules"].as_array().cloned().unwrap_or_default());
+    }
+    rules
 }
 
 async fn grant(server: &Server, program: &Program, dir: &Path) {

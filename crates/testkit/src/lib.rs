@@ -5,6 +5,7 @@
 //! - [`scenario()`] gives a test a [`Scene`]: a namespace of its own, the controller under test, and a record of every
 //!   version of every object stored there.
 //! - [`kubelet`] plays scheduler and kubelet: it binds pods, reports them ready or failed, and ends them.
+//! - [`proxy`] stands between a controller and its server, records what is asked and makes trouble.
 //! - [`controller`] runs the program under test with the rights of its own service account and reads its metrics.
 #![allow(
     clippy::unwrap_used,
@@ -15,6 +16,7 @@
     reason = "a test that cannot go on panics"
 )]
 
+pub mod account;
 pub mod api;
 pub mod builders;
 pub mod controller;
@@ -25,12 +27,14 @@ mod leash;
 pub mod metrics;
 pub mod object;
 mod program;
+pub mod proxy;
 pub mod record;
 mod rollout;
 mod scene;
 pub mod server;
 mod state;
 
+pub use identity::Access;
 pub use program::{Program, Subject, fact, on, scenario, scenario_with};
 pub use scene::{Scene, names};
 pub use workload_core::id::Kind;

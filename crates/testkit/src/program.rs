@@ -6,7 +6,7 @@ use std::path::Path;
 use futures::FutureExt as _;
 
 use crate::controller::Controller;
-use crate::identity;
+use crate::identity::{self, Access};
 use crate::scene::Scene;
 use crate::server::{Server, block_on, environment, skipped};
 
@@ -22,14 +22,21 @@ pub struct Program {
 impl Program {
     /// Starts an instance with the rights that it ships with. Its files go into a directory of their own in `dir`.
     pub async fn start(&self, server: &Server, flags: &[&str], dir: &Path) -> Controller {
+        let mut started = self.launch(server, &Access::default(), flags, dir).await;
+        started.until_ready().await;
+        started
+    }
+
+    /// As [`Program::start`], on another way to the server, and without waiting until it is ready.
+    pub async fn launch(&self, server: &Server, access: &Access, flags: &[&str], dir: &Path) -> Controller {
         let dir = tempfile::Builder::new()
             .prefix(self.name)
             .tempdir_in(dir)
             .expect("a directory")
             .keep();
-        let kubeconfig = identity::kubeconfig(server, self, &dir).await;
+        let kubeconfig = identity::kubeconfig(server, self, access, &dir).await;
         let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
-        Controller::start(self.name, &[&[&*kubeconfig], flags].concat(), &dir).await
+        Controller::launch(self.name, &[&[&*kubeconfig], flags].concat(), &dir).await
     }
 }
 

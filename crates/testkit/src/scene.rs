@@ -1,5 +1,6 @@
 //! The stage of one test.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +9,15 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use workload_core::id::Kind;
 
+use crate::account::Account;
 use crate::api::{Api, ApiError, EVENT, NAMESPACE};
-use crate::controller::Controller;
+use crate::controller::{Controller, last_lines};
+use crate::identity::Access;
 use crate::kubectl;
 use crate::kubelet::Kubelet;
 use crate::object::Stored;
 use crate::program::{Program, Subject};
+use crate::proxy::Proxy;
 use crate::record::{KINDS, Record, State};
 use crate::server::Server;
 
@@ -88,6 +92,31 @@ impl Scene {
         program
             .start(self.server, &[&[&*namespace], flags].concat(), self.dir.path())
             .await
+    }
+
+    /// As [`Scene::start`], on another way to the server.
+    pub async fn start_by(&self, access: &Access, program: &Program, flags: &[&str]) -> Controller {
+        let mut started = self.launch(access, program, flags).await;
+        started.until_ready().await;
+        started
+    }
+
+    /// As [`Scene::start_by`], for a program that may never get ready.
+    pub async fn launch(&self, access: &Access, program: &Program, flags: &[&str]) -> Controller {
+        let namespace = format!("--namespace={}", self.name);
+        program
+            .launch(self.server, access, &[&[&*namespace], flags].concat(), self.dir.path())
+            .await
+    }
+
+    /// A proxy in front of the scene's server.
+    pub async fn proxy(&self) -> Proxy {
+        Proxy::start(self.server).await
+    }
+
+    /// A service account of this scene's own with the rights that `program` ships with.
+    pub async fn account(&self, program: &Program) -> Account {
+        Account::open(self, program).await
     }
 
     /// The program under test; none where upstream or nobody reconciles.
@@ -235,8 +264,8 @@ impl Scene {
                 }
             }
         });
-        if let Some(controller) = &self.controller {
-            eprintln!("--- log of the controller\n{}", controller.log_about(""));
+        for (place, log) in logs(self.dir.path()) {
+            eprintln!("--- {}\n{log}", place.display());
         }
     }
 }
@@ -244,6 +273,19 @@ impl Scene {
 /// Names of these objects.
 pub fn names<'a>(objects: impl IntoIterator<Item = &'a Stored>) -> Vec<String> {
     objects.into_iter().map(|object| object.name().to_owned()).collect()
+}
+
+/// The logs of all programs that were started in this directory.
+fn logs(dir: &Path) -> Vec<(PathBuf, String)> {
+    let inside = |dir: &Path| {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let files = inside(dir).into_iter().flat_map(|place| inside(&place));
+    files
+        .filter(|file| file.extension().is_some_and(|extension| extension == "log"))
+        .map(|file| (file.clone(), last_lines(&file)))
+        .collect()
 }
 
 fn kind_of(object: &Value) -> Kind {

@@ -11,16 +11,13 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use crate::act::classify::{self, Asked};
-use crate::client::{CallError, RetryGate, in_one_line};
+use crate::client::{CallError, Permit, in_one_line};
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
-use crate::lease::Fence;
+use crate::lease::{Fence, Fenced};
 use crate::outcome::{Failure, FailureClass};
 use crate::plan::Address;
 use crate::time::SharedClock;
 use crate::workload::LiveRead;
-
-/// How long a live read may take.
-const READ_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Sends the requests of plans, each behind the fence.
 #[derive(Clone, Debug)]
@@ -123,34 +120,34 @@ impl Live {
             .header(header::ACCEPT, JSON)
             .body(Body::empty())
             .map_err(|error| malformed(&error))?;
-        match self.exchange(Asked::Existing, request, READ_DEADLINE).await {
+        match self.exchange(Asked::Existing, request).await {
             Ok(body) => Ok(LiveRead::Found(body)),
             Err(failure) if failure.class == FailureClass::Missing => Ok(LiveRead::Missing),
             Err(failure) => Err(failure),
         }
     }
 
-    /// Sends one write. The fence is asked after the wait for a place in flight, and its answer is the write's deadline.
+    /// Sends one write. The fence is asked after the wait for a place in flight, and again by the client immediately before
+    /// each attempt, after the wait for the rate limit; its answer is the attempt's deadline.
     pub(super) async fn write(&self, call: Call) -> Result<Bytes, Failure> {
         let _place = self
             .in_flight
             .acquire()
             .await
             .map_err(|_| fenced("this process is stopping"))?;
-        let deadline = self
-            .fence
+        self.fence
             .check(self.clock.instant())
             .map_err(|lost| fenced(lost.to_string()))?;
         let (fence, clock) = (self.fence.clone(), Arc::clone(&self.clock));
         let request = Request::builder()
             .method(call.method)
             .uri(call.path)
-            .extension(RetryGate::new(move || fence.check(clock.instant()).is_ok()))
+            .extension(Permit::new(move || fence.check(clock.instant()).ok()))
             .header(header::ACCEPT, JSON)
             .header(header::CONTENT_TYPE, call.content_type)
             .body(Body::from(call.body.to_vec()))
             .map_err(|error| malformed(&error))?;
-        self.exchange(call.asked, request, deadline).await
+        self.exchange(call.asked, request).await
     }
 
     /// Path of a write to an existing object or one of its subresources, with the field manager.
@@ -171,27 +168,20 @@ impl Live {
         )
     }
 
-    async fn exchange(&self, asked: Asked, request: Request<Body>, deadline: Duration) -> Result<Bytes, Failure> {
-        let answer = async {
-            let response = self.client.0.send(request).await.map_err(|error| unanswered(&error))?;
-            let (code, wait) = (response.status(), retry_after(&response));
-            let body = response
-                .into_body()
-                .collect()
-                .await
-                .map_err(|error| unanswered(&error))?
-                .to_bytes();
-            if code.is_success() {
-                return Ok(body);
-            }
-            Err(classify::failure(asked, code.as_u16(), &body, wait))
-        };
-        tokio::time::timeout(deadline, answer).await.unwrap_or_else(|_| {
-            Err(Failure::new(
-                FailureClass::Unknown,
-                format!("no answer within {} s", deadline.as_secs_f32()),
-            ))
-        })
+    /// The client limits the time of each attempt.
+    async fn exchange(&self, asked: Asked, request: Request<Body>) -> Result<Bytes, Failure> {
+        let response = self.client.0.send(request).await.map_err(|error| unanswered(&error))?;
+        let (code, wait) = (response.status(), retry_after(&response));
+        let body = response
+            .into_body()
+            .collect()
+            .await
+            .map_err(|error| unanswered(&error))?
+            .to_bytes();
+        if code.is_success() {
+            return Ok(body);
+        }
+        Err(classify::failure(asked, code.as_u16(), &body, wait))
     }
 }
 
@@ -217,6 +207,7 @@ fn retry_after(response: &Response<Body>) -> Option<Duration> {
 fn unanswered(error: &(dyn std::error::Error + 'static)) -> Failure {
     let mut causes = std::iter::successors(Some(error), |error| (*error).source());
     let class = match causes.find_map(|cause| cause.downcast_ref::<CallError>()) {
+        Some(CallError::Withdrawn { .. }) => return fenced(Fenced.to_string()),
         Some(CallError::NotSent { .. } | CallError::Unprepared { .. }) => FailureClass::Transient,
         Some(CallError::Broken { .. } | CallError::TimedOut { .. }) | None => FailureClass::Unknown,
     };
@@ -269,9 +260,10 @@ mod tests {
         assert_eq!(class(broken), FailureClass::Unknown);
         let timed_out = CallError::TimedOut {
             server: server(),
-            after: READ_DEADLINE,
+            after: Duration::from_secs(30),
         };
         assert_eq!(class(timed_out), FailureClass::Unknown);
+        assert_eq!(class(CallError::Withdrawn { server: server() }), FailureClass::Fenced);
         assert_eq!(unanswered(&std::io::Error::other("?")).class, FailureClass::Unknown);
     }
 }

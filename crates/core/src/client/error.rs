@@ -62,6 +62,12 @@ pub enum CallError {
         /// The time limit.
         after: Duration,
     },
+    /// The request was not sent: when its turn came it was no longer permitted.
+    #[error("the request to {server} was no longer permitted")]
+    Withdrawn {
+        /// Address of the server.
+        server: String,
+    },
     /// The request was not sent: its credentials could not be had.
     #[error("the request to {server} could not be authenticated")]
     Unprepared {

@@ -63,24 +63,25 @@ pub struct Rate {
     pub burst: u32,
 }
 
-/// Put into the extensions of a request, it is asked before each repetition whether the request is still wanted.
+/// Put into the extensions of a request, it is asked immediately before each attempt, after any wait for its turn: how long
+/// may the attempt take? `None`: it is not to be made any more.
 #[derive(Clone)]
-pub struct RetryGate(Arc<dyn Fn() -> bool + Send + Sync>);
+pub struct Permit(Arc<dyn Fn() -> Option<Duration> + Send + Sync>);
 
-impl RetryGate {
-    /// A gate that is open while `is_open` says so.
-    pub fn new(is_open: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(is_open))
+impl Permit {
+    /// A permit that `allowed` gives.
+    pub fn new(allowed: impl Fn() -> Option<Duration> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(allowed))
     }
 
-    fn is_open(&self) -> bool {
+    fn ask(&self) -> Option<Duration> {
         (self.0)()
     }
 }
 
-impl fmt::Debug for RetryGate {
+impl fmt::Debug for Permit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RetryGate({})", self.is_open())
+        write!(f, "Permit({:?})", self.ask())
     }
 }
 

@@ -18,7 +18,7 @@ use tower::{BoxError, Service, ServiceExt};
 
 use super::metrics::ClientMetrics;
 use super::retry::{Attempt, History};
-use super::{CallError, RetryGate};
+use super::{CallError, Permit};
 use crate::queue::bucket::TokenBucket;
 use crate::time::SharedClock;
 
@@ -86,33 +86,40 @@ where
     B: hyper::body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    /// Repeats a call as long as that is safe and may help.
+    /// Repeats a call as long as that is safe and may help. Whether it is still permitted is asked last before each attempt:
+    /// a wait for the rate limit may be long.
     async fn persist(&self, parts: request::Parts, body: Bytes) -> Result<Response<Bytes>, CallError> {
+        let shared = &self.shared;
+        let permit = parts.extensions.get::<Permit>().cloned();
         let mut history = History::default();
+        let mut last = Err(CallError::Withdrawn {
+            server: shared.server.clone(),
+        });
         loop {
-            self.shared.take_turn().await;
-            let result = self.whole(parts.clone(), body.clone()).await;
-            let Some(wait) = history.next(&parts.method, parts.uri.path(), attempt(&result)) else {
-                return result;
+            shared.take_turn().await;
+            let allowed = permit.as_ref().map_or(Some(shared.timeout), Permit::ask);
+            let Some(allowed) = allowed else {
+                return last;
+            };
+            let limit = allowed.min(shared.timeout);
+            last = self.whole(parts.clone(), body.clone(), limit).await;
+            let Some(wait) = history.next(&parts.method, parts.uri.path(), attempt(&last)) else {
+                return last;
             };
             tokio::time::sleep(wait).await;
-            let gate = parts.extensions.get::<RetryGate>();
-            if gate.is_some_and(|gate| !gate.is_open()) {
-                return result;
-            }
         }
     }
 
     /// One attempt with its whole answer, within the time limit.
-    async fn whole(&self, parts: request::Parts, body: Bytes) -> Result<Response<Bytes>, CallError> {
+    async fn whole(&self, parts: request::Parts, body: Bytes, limit: Duration) -> Result<Response<Bytes>, CallError> {
         let shared = &self.shared;
         let begin = shared.clock.instant();
-        let (head, body) = self.send(parts, body, Some(shared.timeout)).await?.into_parts();
+        let (head, body) = self.send(parts, body, Some(limit)).await?.into_parts();
         let elapsed = shared.clock.instant().saturating_duration_since(begin);
-        let rest = shared.timeout.saturating_sub(elapsed);
+        let rest = limit.saturating_sub(elapsed);
         let body = tokio::time::timeout(rest, body.collect())
             .await
-            .map_err(|_| shared.timed_out())?;
+            .map_err(|_| shared.timed_out(limit))?;
         let body = body.map_err(|error| CallError::Broken {
             server: shared.server.clone(),
             source: error.into(),
@@ -134,7 +141,9 @@ where
             .clone()
             .oneshot(Request::from_parts(parts, Body::from(body)));
         let result = match limit {
-            Some(limit) => tokio::time::timeout(limit, sent).await.map_err(|_| shared.timed_out()),
+            Some(limit) => tokio::time::timeout(limit, sent)
+                .await
+                .map_err(|_| shared.timed_out(limit)),
             None => Ok(sent.await),
         };
         let result = result.and_then(|answer| answer.map_err(|error| classified(&shared.server, error)));
@@ -146,10 +155,10 @@ where
 }
 
 impl Shared {
-    fn timed_out(&self) -> CallError {
+    fn timed_out(&self, after: Duration) -> CallError {
         CallError::TimedOut {
             server: self.server.clone(),
-            after: self.timeout,
+            after,
         }
     }
 
@@ -178,7 +187,9 @@ fn attempt(result: &Result<Response<Bytes>, CallError>) -> Attempt {
         }
         Err(CallError::NotSent { .. }) => Attempt::NotSent,
         Err(CallError::Broken { .. }) => Attempt::Broken,
-        Err(CallError::TimedOut { .. } | CallError::Unprepared { .. }) => Attempt::Hopeless,
+        Err(CallError::TimedOut { .. } | CallError::Withdrawn { .. } | CallError::Unprepared { .. }) => {
+            Attempt::Hopeless
+        }
     }
 }
 

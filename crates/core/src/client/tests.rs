@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tower::BoxError;
 
 use super::stack::{Shared, Stack};
-use super::{CallError, ClientError, ClientMetrics, ClientOptions, Rate, RetryGate, bucket, build, probe};
+use super::{CallError, ClientError, ClientMetrics, ClientOptions, Permit, Rate, bucket, build, probe};
 use crate::metrics::Metrics;
 use crate::time::{Clock, SystemClock};
 
@@ -110,13 +110,69 @@ async fn a_throttled_create_is_sent_again_with_its_body() {
     assert!(text.contains(line), "{text}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_request_that_is_no_longer_wanted_is_not_repeated() {
-    let script = Script::of(&[Answer::Status(429, Some(1))]);
+/// A create that is permitted for a second from now on.
+fn permitted_for_a_second() -> Request<Body> {
+    let end = SystemClock.instant() + Duration::from_secs(1);
+    let allowed = move || {
+        end.checked_duration_since(SystemClock.instant())
+            .filter(|left| !left.is_zero())
+    };
     let mut request = request("POST", "/api/v1/namespaces/a/pods");
-    request.extensions_mut().insert(RetryGate::new(|| false));
-    assert_eq!(script.client(None).send(request).await.unwrap().status(), 429);
+    request.extensions_mut().insert(Permit::new(allowed));
+    request
+}
+
+#[track_caller]
+fn call_error(answer: Result<Response<Body>, kube::Error>) -> CallError {
+    match answer {
+        Err(kube::Error::Service(error)) => *error.downcast().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_no_longer_permitted_is_not_repeated() {
+    let script = Script::of(&[Answer::Status(429, Some(1))]);
+    let answer = script.client(None).send(permitted_for_a_second()).await;
+    assert_eq!(answer.unwrap().status(), 429);
     assert_eq!(script.sent(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_whose_permit_ran_out_while_it_waited_for_its_turn_is_never_sent() {
+    let script = Script::of(&[]);
+    let client = script.client(Some(Rate {
+        per_second: 0.5,
+        burst: 1,
+    }));
+    client.send(request("GET", "/api/v1/pods")).await.unwrap();
+    let answer = client.send(permitted_for_a_second()).await;
+    assert!(matches!(call_error(answer), CallError::Withdrawn { .. }));
+    assert_eq!(script.sent(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_takes_no_longer_than_it_is_permitted_to_however_long_it_waited_before() {
+    let script = Script::of(&[Answer::Status(200, None), Answer::Never]);
+    let client = script.client(Some(Rate {
+        per_second: 0.02,
+        burst: 1,
+    }));
+    client.send(request("GET", "/api/v1/pods")).await.unwrap();
+    let begin = SystemClock.instant();
+    let mut request = request("POST", "/api/v1/namespaces/a/pods");
+    let permit = Permit::new(|| Some(Duration::from_secs(7)));
+    request.extensions_mut().insert(permit);
+    let error = call_error(client.send(request).await);
+    assert!(
+        matches!(error, CallError::TimedOut { after, .. } if after.as_secs() == 7),
+        "{error}"
+    );
+    assert_eq!(
+        (SystemClock.instant() - begin).as_secs(),
+        57,
+        "50 s for its turn, 7 s for the answer"
+    );
 }
 
 #[tokio::test(start_paused = true)]

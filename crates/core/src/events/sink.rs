@@ -9,7 +9,8 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::events::series::Entry;
-use crate::time;
+use crate::lease::Fence;
+use crate::time::{self, SharedClock};
 
 /// What stores events.
 pub trait Sink: Send + Sync + 'static {
@@ -44,6 +45,8 @@ pub struct ApiSink {
     client: kube::Client,
     component: &'static str,
     field_manager: String,
+    fence: Fence,
+    clock: SharedClock,
 }
 
 impl std::fmt::Debug for ApiSink {
@@ -53,13 +56,29 @@ impl std::fmt::Debug for ApiSink {
 }
 
 impl ApiSink {
-    /// Events of `component`, such as `deployment-controller` (deployment C-73, C-74).
-    pub fn new(client: kube::Client, component: &'static str, field_manager: &str) -> Self {
+    /// Events of `component`, such as `deployment-controller` (deployment C-73, C-74), written only while `fence` allows it.
+    pub fn new(
+        client: kube::Client,
+        component: &'static str,
+        field_manager: &str,
+        fence: Fence,
+        clock: SharedClock,
+    ) -> Self {
         Self {
             client,
             component,
             field_manager: field_manager.to_owned(),
+            fence,
+            clock,
         }
+    }
+
+    /// An event that waited while the lease was lost must not arrive after a successor's first write.
+    fn may_write(&self) -> Result<(), Refusal> {
+        let checked = self.fence.check(self.clock.instant());
+        checked
+            .map(drop)
+            .map_err(|fenced| Refusal::Rejected(fenced.to_string()))
     }
 
     fn api(&self, entry: &Entry) -> Api<Event> {
@@ -69,6 +88,7 @@ impl ApiSink {
 
 impl Sink for ApiSink {
     async fn create(&self, entry: &Entry) -> Result<(), Refusal> {
+        self.may_write()?;
         let parameters = PostParams {
             field_manager: Some(self.field_manager.clone()),
             ..PostParams::default()
@@ -78,6 +98,7 @@ impl Sink for ApiSink {
     }
 
     async fn repeat(&self, entry: &Entry) -> Result<(), Refusal> {
+        self.may_write()?;
         let parameters = PatchParams {
             field_manager: Some(self.field_manager.clone()),
             ..PatchParams::default()
@@ -184,6 +205,10 @@ mod tests {
 
     /// A sink whose server answers every request with `code`, and the requests that it got: method, path, body.
     fn sink(code: u16) -> (ApiSink, mpsc::UnboundedReceiver<(String, Value)>) {
+        sink_behind(Fence::open(), code)
+    }
+
+    fn sink_behind(fence: Fence, code: u16) -> (ApiSink, mpsc::UnboundedReceiver<(String, Value)>) {
         let (sender, requests) = mpsc::unbounded_channel();
         let service = tower::service_fn(move |request: Request<Body>| {
             let sender = sender.clone();
@@ -207,7 +232,18 @@ mod tests {
             }
         });
         let client = kube::Client::new(service, "default");
-        (ApiSink::new(client, "deployment-controller", "ours"), requests)
+        let clock = std::sync::Arc::new(time::SystemClock);
+        let sink = ApiSink::new(client, "deployment-controller", "ours", fence, clock);
+        (sink, requests)
+    }
+
+    // proves: deployment/I-4
+    #[tokio::test]
+    async fn no_event_is_written_by_a_process_that_does_not_hold_its_lease() {
+        let (sink, mut requests) = sink_behind(Fence::closed(), 201);
+        assert!(matches!(sink.create(&entry(1)).await, Err(Refusal::Rejected(_))));
+        assert!(matches!(sink.repeat(&entry(2)).await, Err(Refusal::Rejected(_))));
+        assert!(requests.try_recv().is_err());
     }
 
     // proves: deployment/C-74, deployment/C-75, deployment/W-12

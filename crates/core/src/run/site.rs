@@ -202,7 +202,7 @@ impl Site {
         let clock: &SharedClock = &aids.clock;
         let ledger = Arc::new(Ledger::new(W::KIND));
         let (recorder, feed) = events::recorder(Arc::clone(clock), &counters.events);
-        let sink = ApiSink::new(self.supplies.client.clone(), W::COMPONENT, &self.supplies.field_manager);
+        let sink = self.sink(W::COMPONENT);
         let scribe = Scribe::start(feed, sink, Arc::clone(clock), &counters.events);
         let executor = Executor::new(ExecutorParts {
             live: self.live(),
@@ -230,6 +230,18 @@ impl Site {
             roots: Box::new(move || store.keys()),
         });
         Wakes { queue, ledger }
+    }
+
+    fn sink(&self, component: &'static str) -> ApiSink {
+        let Supplies {
+            client,
+            field_manager,
+            fence,
+            aids,
+            ..
+        } = &self.supplies;
+        let clock = Arc::clone(&aids.clock);
+        ApiSink::new(client.clone(), component, field_manager, fence.clone(), clock)
     }
 
     fn live(&self) -> Live {

@@ -126,7 +126,19 @@ impl<L: Lock> Candidate<L> {
                         return;
                     }
                 }
-                Answer::Missing => return,
+                Answer::Missing if self.elector.foreign_holder(self.clock.instant()).is_none() => return,
+                Answer::Missing | Answer::Conflict | Answer::Failed(_) => {}
+            }
+        }
+        std::future::pending::<()>().await;
+    }
+
+    /// Waits until the watch shows a lease that is not ours any more: somebody has taken, edited or deleted it.
+    async fn challenge(&mut self) {
+        while let Some(sighting) = self.sightings.next().await {
+            match sighting {
+                Answer::Found(record, _) if self.elector.is_mine(&record) => {}
+                Answer::Found(..) | Answer::Missing => return,
                 Answer::Conflict | Answer::Failed(_) => {}
             }
         }
@@ -141,6 +153,7 @@ impl<L: Lock> Candidate<L> {
             tokio::select! {
                 () = stopped.cancelled() => return Ending::Stopped,
                 () = time::sleep(self.candidacy.timing.retry.min(left)) => {}
+                () = self.challenge() => {}
             }
             let deadline = time::Instant::from_std(held_until);
             if self.clock.instant() >= held_until {
@@ -507,19 +520,34 @@ mod tests {
         time::sleep(Duration::from_secs(5)).await;
         lock.set_holder("thief");
         let (seconds, why) = seconds_until(first.campaign.lost()).await;
-        assert!(seconds <= 2.0 && why.contains("thief"), "after {seconds} s: {why}");
+        assert!(seconds <= 0.1 && why.contains("thief"), "after {seconds} s: {why}");
         assert!(!first.may_write());
     }
 
+    // proves: deployment/I-4
     #[tokio::test(start_paused = true)]
-    async fn a_deleted_lease_is_created_again_by_its_holder() {
-        let lock = SharedLock::new();
-        let mut first = start("first", &lock);
-        first.campaign.leading().await;
-        lock.lease.send_replace(None);
-        time::sleep(Duration::from_secs(3)).await;
-        assert_eq!(lock.record().holder, "first");
-        assert!(first.may_write());
+    async fn a_deleted_lease_is_created_again_by_its_holder_and_taken_by_nobody_else() {
+        for fault in [Fault::None, Fault::Silent] {
+            let lock = SharedLock::new();
+            let mut first = start("first", &lock);
+            first.campaign.leading().await;
+            let mut second = start("second", &lock.connection());
+            time::sleep(Duration::from_secs(5)).await;
+            lock.break_by(fault);
+            lock.lease.send_replace(None);
+            if fault == Fault::None {
+                time::sleep(Duration::from_millis(100)).await;
+                assert_eq!(lock.record().holder, "first");
+                assert!(first.may_write());
+            }
+            let waited = time::timeout(Duration::from_secs(12), second.campaign.leading()).await;
+            assert!(waited.is_err(), "{fault:?}: the first may still be writing");
+            if fault == Fault::Silent {
+                assert!(!first.may_write(), "it could not renew");
+                let (seconds, ()) = seconds_until(second.campaign.leading()).await;
+                assert!(seconds < 5.0, "after {seconds} s more");
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]

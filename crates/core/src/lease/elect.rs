@@ -150,6 +150,9 @@ impl Elector {
                 self.contest(at)
             }
             (Ask::Read, Answer::Missing) => {
+                if let Some(holder) = self.foreign_holder(at.instant) {
+                    return Step::HeldBy(holder.to_owned());
+                }
                 self.seen = None;
                 Step::Ask(Ask::Create(self.record(at.wall, 0)))
             }
@@ -188,6 +191,19 @@ impl Elector {
         self.seen.as_ref().is_none_or(|seen| seen.record.holder.is_empty())
     }
 
+    /// Who else may still be acting by the record that was last seen. If that record is gone by now its holder does not know
+    /// it yet: unlike in client-go, deleting it by hand makes no second master.
+    pub fn foreign_holder(&self, now: Instant) -> Option<&str> {
+        let seen = self.seen.as_ref().filter(|seen| seen.is_valid(now))?;
+        let holder = seen.record.holder.as_str();
+        Some(holder).filter(|holder| !holder.is_empty() && *holder != self.identity)
+    }
+
+    /// True if a record is as this candidate has left it.
+    pub fn is_mine(&self, record: &Record) -> bool {
+        record.holder == self.identity
+    }
+
     /// How long until the record that was last seen expires, if it has not.
     pub fn expires_in(&self, now: Instant) -> Option<Duration> {
         let left = self.seen.as_ref()?.expiry().saturating_duration_since(now);
@@ -217,10 +233,8 @@ impl Elector {
         let Some(seen) = &self.seen else {
             return Step::Ask(Ask::Read);
         };
-        let holder = &seen.record.holder;
-        let foreign = !holder.is_empty() && *holder != self.identity;
-        if foreign && seen.is_valid(at.instant) {
-            return Step::HeldBy(holder.clone());
+        if let Some(holder) = self.foreign_holder(at.instant) {
+            return Step::HeldBy(holder.to_owned());
         }
         Step::Ask(self.claim(seen, Basis::JustRead, at.wall))
     }

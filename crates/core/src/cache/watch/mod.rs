@@ -14,9 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
+use self::feed::Stream;
 use self::frame::{Ending, Frame, Page};
 use self::step::{Ask, Change, History, Machine, Method};
 use super::{Delta, Store};
@@ -34,6 +36,8 @@ const LIFETIME: Duration = Duration::from_mins(4);
 const LIFETIME_SPREAD_SECONDS: f64 = 90.0;
 /// A connection on which nothing came for the lifetime of the watch and this long is dead.
 const MARGIN: Duration = Duration::from_secs(15);
+/// Servers send a bookmark about once a minute. An open watch without a line for longer than several of them is suspicious.
+const QUIET: Duration = Duration::from_mins(3);
 /// A cache that has been cut off from the server for longer is stale.
 const STALE_AFTER: Duration = Duration::from_mins(1);
 
@@ -289,12 +293,27 @@ impl<T: Object> Follower<'_, T> {
         let mut stream = cache.feed.open(T::KIND, ask, lifetime).await?;
         cache.heard();
         loop {
-            let line = stream.line(lifetime + MARGIN).await?;
+            let line = self.line(&mut stream, lifetime + MARGIN).await?;
             let frame = Frame::decode(&line, &cache.aids.interner)?;
             if let Some(change) = self.machine.frame(frame) {
                 self.absorb(change);
             }
         }
+    }
+
+    /// The next line of a stream, which is dead after `silence`. Long before that people are told: a server that is frozen
+    /// or cut off without a word may leave no other trace.
+    async fn line(&self, stream: &mut Stream, silence: Duration) -> Result<Bytes, Ending> {
+        if let Ok(line) = tokio::time::timeout(QUIET, stream.line(silence)).await {
+            return line;
+        }
+        let (kind, seconds) = (T::KIND.kind, QUIET.as_secs());
+        tracing::warn!(
+            kind,
+            seconds,
+            "a watch is open but nothing has come for long, not even a bookmark"
+        );
+        stream.line(silence.saturating_sub(QUIET)).await
     }
 
     /// Updates the store, then calls the subscribers.

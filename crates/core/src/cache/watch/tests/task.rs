@@ -292,3 +292,46 @@ async fn a_restored_server_is_listed_anew_and_announced() {
     assert_eq!(cache.store().seen().unwrap().as_str(), "6");
     assert_eq!(script.requests()[2], "/apis/example.com/v1/things?limit=1");
 }
+
+/// What is logged on this thread while `body` runs.
+async fn logged(body: impl Future<Output = ()>) -> String {
+    let lines = Arc::<Mutex<Vec<u8>>>::default();
+    let kept = Arc::clone(&lines);
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(move || Tee(Arc::clone(&kept)))
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    body.await;
+    let lines = lines.lock().clone();
+    String::from_utf8(lines).unwrap()
+}
+
+struct Tee(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Tee {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().extend_from_slice(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_watch_on_which_nothing_comes_for_long_is_told_once() {
+    let silent = Script::of([Answer::Open(listed(&[], 5))]);
+    let log = logged(async {
+        let (_cache, _task) = start(cache(&silent, Scope::All).0);
+        tokio::time::sleep(Duration::from_secs(170)).await;
+        tracing::info!("not yet");
+        tokio::time::sleep(Duration::from_secs(70)).await;
+    })
+    .await;
+    let told: Vec<_> = log
+        .split("not yet")
+        .map(|part| part.matches("nothing has come").count())
+        .collect();
+    assert_eq!(told, [0, 1], "{log}");
+}

@@ -8,6 +8,7 @@ mod adopted;
 mod claims;
 mod clients;
 mod facts;
+mod fence;
 mod lifecycle;
 mod pausing;
 mod quota;

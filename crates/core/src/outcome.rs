@@ -37,7 +37,8 @@ impl Outcome {
             .iter()
             .filter(|attempt| attempt.verb == verb && attempt.kind == kind && attempt.key == *key)
             .peekable();
-        on_it.peek().is_some() && on_it.all(|attempt| attempt.result.is_ok())
+        let done = |attempt: &Attempt| matches!(attempt.result, Ok(Receipt::Stored { .. } | Receipt::Gone));
+        on_it.peek().is_some() && on_it.all(done)
     }
 }
 
@@ -69,6 +70,8 @@ pub enum Verb {
     Patch,
     /// Delete.
     Delete,
+    /// Removal of a pod that a disruption budget can refuse.
+    Evict,
     /// Live read.
     Read,
 }
@@ -83,12 +86,13 @@ impl Verb {
             Self::Create => "create",
             Self::Patch => "patch",
             Self::Delete => "delete",
+            Self::Evict => "evict",
             Self::Read => "read",
         }
     }
 }
 
-/// The server's confirmation.
+/// What the server made of a write, where that is no failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receipt {
     /// The object as it is now.
@@ -100,6 +104,13 @@ pub enum Receipt {
     },
     /// The write had nothing left to do: the object, or the owner reference to remove, was already gone.
     Gone,
+    /// An eviction that a disruption budget does not allow now. The pod stays as it is.
+    Protected {
+        /// Why, in the server's words.
+        words: String,
+        /// When it may be asked again.
+        again_in: Duration,
+    },
 }
 
 /// A write that was not confirmed.
@@ -144,6 +155,8 @@ pub enum FailureClass {
     NamespaceEnding,
     /// 429, with the wait that the server asked for.
     Throttled(Option<Duration>),
+    /// A disruption budget does not allow an eviction. The executor makes a [`Receipt::Protected`] of it: no plan fails by it.
+    Protected,
     /// No answer, or one from which it cannot be told whether the write was applied (timeout, 504, broken connection).
     Unknown,
     /// The server could not serve it and has not applied it (500, 503).
@@ -177,6 +190,7 @@ impl FailureClass {
             | Self::OwnerUnfit
             | Self::Invalid
             | Self::Rejected
+            | Self::Protected
             | Self::Unknown
             | Self::Transient
             // Harmless if the process ends; and it may have renewed its lease after all.
@@ -204,6 +218,7 @@ impl FailureClass {
             Self::Rejected => "rejected",
             Self::NamespaceEnding => "namespace_ending",
             Self::Throttled(_) => "throttled",
+            Self::Protected => "protected",
             Self::Unknown => "unknown",
             Self::Transient => "transient",
             Self::Fenced => "fenced",

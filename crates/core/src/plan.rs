@@ -52,6 +52,9 @@ pub enum Stage {
     Patch(Vec<Patch>),
     /// Deletes, all at once.
     Delete(Vec<Delete>),
+    /// Removals of pods that a disruption budget can refuse, one after the other: what a budget allows goes to the first. A
+    /// refusal is no failure; the others are tried all the same.
+    Evict(Vec<Delete>),
     /// Live reads. The answers go into [`crate::workload::Aids::live`] and the decision is taken anew.
     Read(Vec<Address>),
 }

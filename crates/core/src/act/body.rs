@@ -118,6 +118,16 @@ pub(super) fn delete(uid: &Uid, version: &ResourceVersion, guard: DeleteGuard) -
     json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions})
 }
 
+/// An eviction of the pod of this name, if it still is the one that was seen.
+pub(super) fn eviction(name: &str, uid: &Uid, version: &ResourceVersion, guard: DeleteGuard) -> Value {
+    json!({
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name},
+        "deleteOptions": delete(uid, version, guard),
+    })
+}
+
 /// `body` of a status write without the fields that the server is known not to store; `None` if nothing is left to write.
 pub(super) fn without_unstored(mut body: Value, unstored: impl Fn(&str) -> bool) -> Option<Value> {
     let fields = body.as_object_mut()?;

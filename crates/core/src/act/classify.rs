@@ -13,6 +13,8 @@ pub enum Asked {
     Create,
     /// Anything about an existing object.
     Existing,
+    /// The removal of an existing pod, unless a disruption budget is against it.
+    Eviction,
 }
 
 /// The parts of a `Status` answer that decide.
@@ -36,13 +38,25 @@ struct Details {
 struct Cause {
     reason: String,
     field: String,
+    message: String,
+}
+
+impl Status {
+    /// The message, and which budget it is about.
+    fn with_causes(&self) -> String {
+        let causes = self.details.causes.iter().map(|cause| &*cause.message);
+        let said = [&*self.message].into_iter().chain(causes);
+        said.filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// The failure that an answer with this HTTP status and body stands for. `retry_after` is the header's wait.
 pub fn failure(asked: Asked, code: u16, body: &[u8], retry_after: Option<Duration>) -> Failure {
     let status: Status = serde_json::from_slice(body).unwrap_or_default();
     let class = class(asked, code, &status, retry_after);
-    let message = if status.message.is_empty() {
+    let message = if class == FailureClass::Protected {
+        status.with_causes()
+    } else if status.message.is_empty() {
         format!(
             "the server answered {code} {}",
             String::from_utf8_lossy(body.get(..200).unwrap_or(body)).trim()
@@ -57,8 +71,9 @@ fn class(asked: Asked, code: u16, status: &Status, retry_after: Option<Duration>
     let caused_by = |reason: &str| status.details.causes.iter().any(|cause| cause.reason == reason);
     match (code, asked) {
         (403, _) if caused_by("NamespaceTerminating") => FailureClass::NamespaceEnding,
-        (409 | 422, Asked::Existing) if is_about_uid(status) => FailureClass::Replaced,
-        (422, Asked::Existing) => FailureClass::Invalid,
+        (_, Asked::Eviction) if is_against_a_budget(code, status) => FailureClass::Protected,
+        (409 | 422, Asked::Existing | Asked::Eviction) if is_about_uid(status) => FailureClass::Replaced,
+        (422, Asked::Existing | Asked::Eviction) => FailureClass::Invalid,
         (500, _) if status.message.contains("etcdserver") => FailureClass::Unknown,
         (400..=403 | 405 | 406 | 413 | 415 | 422, _) => FailureClass::Rejected,
         (404 | 410, _) => FailureClass::Missing,
@@ -70,10 +85,28 @@ fn class(asked: Asked, code: u16, status: &Status, retry_after: Option<Duration>
     }
 }
 
-/// A patch that carries another uid is invalid at `metadata.uid`; a delete's precondition says it only in words.
+/// A patch that carries another uid is invalid at `metadata.uid`; the precondition of a delete, and that of an eviction, says
+/// it only in words.
 fn is_about_uid(status: &Status) -> bool {
     let named = status.details.causes.iter().any(|cause| cause.field == "metadata.uid");
-    named || status.message.contains("UID in precondition") || status.message.contains("metadata.uid")
+    let said = |words| status.message.contains(words);
+    named || said("UID in precondition") || said("UID in the precondition") || said("metadata.uid")
+}
+
+/// What an eviction is answered while a budget does not allow it: 429, also where the server or a webhook only wants to be
+/// asked later; 403 while the budget itself is in disorder; 500 if more than one budget is about the pod, with nothing but
+/// the words to tell it by.
+fn is_against_a_budget(code: u16, status: &Status) -> bool {
+    match code {
+        429 => true,
+        403 => status
+            .details
+            .causes
+            .iter()
+            .any(|cause| cause.reason == "DisruptionBudget"),
+        500 => status.message.contains("PodDisruptionBudget"),
+        _ => false,
+    }
 }
 
 fn wait(status: &Status, retry_after: Option<Duration>) -> Option<Duration> {
@@ -132,6 +165,49 @@ mod tests {
             failure(Asked::Existing, 409, patch.to_string().as_bytes(), None).class,
             FailureClass::Replaced
         );
+    }
+
+    // proves: deployment/L-4
+    #[rstest]
+    #[case::budget_used_up(
+        429,
+        "TooManyRequests",
+        "DisruptionBudget",
+        "it would violate",
+        FailureClass::Protected
+    )]
+    #[case::budget_not_yet_counted(429, "TooManyRequests", "", "", FailureClass::Protected)]
+    #[case::budget_in_disorder(403, "Forbidden", "DisruptionBudget", "", FailureClass::Protected)]
+    #[case::two_budgets(
+        500,
+        "",
+        "",
+        "This pod has more than one PodDisruptionBudget",
+        FailureClass::Protected
+    )]
+    #[case::no_right(403, "Forbidden", "", "", FailureClass::Rejected)]
+    #[case::server_error(500, "InternalError", "", "etcd is slow", FailureClass::Transient)]
+    #[case::maybe_applied(504, "Timeout", "", "conflicts", FailureClass::Unknown)]
+    #[case::gone(404, "NotFound", "", "", FailureClass::Missing)]
+    #[case::another_pod(
+        409,
+        "Conflict",
+        "",
+        "the UID in the precondition (a) does not match",
+        FailureClass::Replaced
+    )]
+    #[case::changed(409, "Conflict", "", "the object has been modified", FailureClass::Conflict)]
+    fn a_refused_eviction_is_told_from_a_failed_one(
+        #[case] code: u16,
+        #[case] reason: &str,
+        #[case] cause: &str,
+        #[case] message: &str,
+        #[case] expected: FailureClass,
+    ) {
+        let body = json!({"message": message, "reason": reason, "details": {"causes": [{"reason": cause}]}});
+        let class = |asked| failure(asked, code, body.to_string().as_bytes(), None).class;
+        assert_eq!(class(Asked::Eviction), expected);
+        assert_ne!(class(Asked::Existing), FailureClass::Protected);
     }
 
     #[test]

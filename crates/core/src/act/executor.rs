@@ -7,7 +7,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::future::join_all;
 use http::Method;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -15,12 +14,13 @@ use serde_json::Value;
 use crate::act::body;
 use crate::act::classify::Asked;
 use crate::act::ledger::Ledger;
-use crate::act::live::{Call, JSON, Live, MERGE, STRATEGIC, Stored, object_path};
+use crate::act::live::{Call, Live, MERGE, STRATEGIC, Stored};
 use crate::act::metrics::ActMetrics;
+use crate::act::removals::Refusals;
 use crate::events::Recorder;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Verb};
-use crate::plan::{Address, Delete, DeleteGuard, Note, Patch, PatchForm, Stage, StatusWrite, Target};
+use crate::plan::{Address, Note, Patch, PatchForm, Stage, StatusWrite, Target};
 use crate::time::SharedClock;
 use crate::workload::LiveReads;
 
@@ -33,6 +33,7 @@ pub struct Executor {
     recorder: Recorder,
     metrics: ActMetrics,
     unstored: Mutex<HashSet<(Kind, &'static str)>>,
+    pub(super) refusals: Refusals,
 }
 
 /// Parts of an [`Executor`].
@@ -60,6 +61,7 @@ impl Executor {
             recorder: parts.recorder,
             metrics: parts.metrics,
             unstored: Mutex::default(),
+            refusals: Refusals::default(),
         }
     }
 
@@ -120,6 +122,7 @@ impl Turn<'_> {
                 Stage::Create(creates) => self.create(creates).await,
                 Stage::Patch(patches) => self.patch_in_order(patches).await,
                 Stage::Delete(deletes) => self.delete_at_once(deletes).await,
+                Stage::Evict(deletes) => self.evict_in_order(deletes).await,
                 // The loop answers reads before it runs a plan; one behind a write has no meaning.
                 Stage::Read(_) => Then::Stop,
             };
@@ -177,58 +180,6 @@ impl Turn<'_> {
         Then::GoOn
     }
 
-    async fn delete_at_once(&mut self, deletes: Vec<Delete>) -> Then {
-        let sent = deletes.iter().map(|delete| self.send_delete(delete));
-        let results = join_all(sent).await;
-        let mut then = Then::GoOn;
-        for (delete, result) in deletes.into_iter().zip(results) {
-            let stored = matches!(result, Ok(Receipt::Stored { .. }));
-            then = then.and(self.settle(Verb::Delete, &delete.target, result));
-            delete
-                .note
-                .into_iter()
-                .filter(|_| stored)
-                .for_each(|note| self.say(note));
-        }
-        then
-    }
-
-    /// Sends a delete; repeating it is harmless because it names the uid.
-    async fn send_delete(&self, delete: &Delete) -> Result<Receipt, Failure> {
-        let Delete { target, guard, .. } = delete;
-        let ledger = &self.executor.ledger;
-        ledger.deleting(&self.owner.key, &target.uid, self.executor.clock.instant());
-        let version = self.version_of(target);
-        let mut in_doubt = false;
-        let mut result = Err(Failure::new(FailureClass::Unknown, "not sent"));
-        for _ in 0..TRIES {
-            result = self.executor.live.write(delete_call(target, version, *guard)?).await;
-            if !is_unknown(&result) {
-                break;
-            }
-            in_doubt = true;
-        }
-        match result {
-            // Kinds that do not return the deleted object answer with a bare Status.
-            Ok(reply) => stored(Ok(reply)).or_else(|_| {
-                Ok(Receipt::Stored {
-                    uid: target.uid.clone(),
-                    version: target.version.clone(),
-                })
-            }),
-            Err(failure) if matches!(failure.class, FailureClass::Missing | FailureClass::Replaced) => {
-                ledger.not_deleted(&target.uid);
-                Ok(Receipt::Gone)
-            }
-            // An attempt whose answer was lost may have been applied, whatever came of the next.
-            Err(failure) if in_doubt => Err(Failure::new(FailureClass::Unknown, failure.message)),
-            Err(failure) => {
-                ledger.not_deleted(&target.uid);
-                Err(failure)
-            }
-        }
-    }
-
     async fn send_patch(&self, target: &Target, part: &str, form: PatchForm, body: Value) -> Result<Bytes, Failure> {
         let (content_type, version) = match form {
             PatchForm::Metadata => (STRATEGIC, None),
@@ -244,7 +195,7 @@ impl Turn<'_> {
         self.executor.live.write(call).await
     }
 
-    fn version_of<'t>(&'t self, target: &'t Target) -> &'t ResourceVersion {
+    pub(super) fn version_of<'t>(&'t self, target: &'t Target) -> &'t ResourceVersion {
         self.versions.get(&target.uid).unwrap_or(&target.version)
     }
 
@@ -267,7 +218,7 @@ impl Turn<'_> {
             if matches!(verb, Verb::Status | Verb::Patch) {
                 self.versions.insert(uid.clone(), version.clone());
             }
-            if verb != Verb::Delete {
+            if !matches!(verb, Verb::Delete | Verb::Evict) {
                 self.executor
                     .ledger
                     .wrote(&self.owner.key, &self.owner.uid, kind, version);
@@ -307,16 +258,6 @@ fn has_status(object: &Value, field: &str) -> bool {
         .get("status")
         .and_then(|status| status.get(field))
         .is_some_and(|value| !value.is_null())
-}
-
-fn delete_call(target: &Target, version: &ResourceVersion, guard: DeleteGuard) -> Result<Call, Failure> {
-    Ok(Call {
-        asked: Asked::Existing,
-        method: Method::DELETE,
-        path: object_path(target.kind, &target.key),
-        content_type: JSON,
-        body: body::to_bytes(&body::delete(&target.uid, version, guard))?,
-    })
 }
 
 /// True if nobody knows whether the write was applied.

@@ -27,7 +27,7 @@ impl ActMetrics {
         let metrics = Self::default();
         registry.register(
             "write_attempts",
-            "Writes of plans by kind, verb and result (\"stored\", \"gone\" or the class of the failure)",
+            "Writes of plans by kind, verb and result (\"stored\", \"gone\", \"protected\" or the class of the failure)",
             metrics.attempts.clone(),
         );
         metrics
@@ -37,6 +37,7 @@ impl ActMetrics {
         let result = match result {
             Ok(Receipt::Stored { .. }) => "stored",
             Ok(Receipt::Gone) => "gone",
+            Ok(Receipt::Protected { .. }) => "protected",
             Err(failure) => failure.class.as_str(),
         };
         let labels = AttemptLabels {

@@ -89,17 +89,17 @@ pub(crate) fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send
 }
 
 impl World {
-    async fn run(&self, stages: Vec<Stage>) -> Outcome {
+    pub(crate) async fn run(&self, stages: Vec<Stage>) -> Outcome {
         let mut turn = self.executor.turn(owner());
         turn.run(stages).await;
         turn.outcome().clone()
     }
 
-    fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         self.log.lock().iter().map(|seen| seen.line.clone()).collect()
     }
 
-    fn body(&self, at: usize) -> Value {
+    pub(crate) fn body(&self, at: usize) -> Value {
         self.log.lock()[at].body.clone()
     }
 }
@@ -136,11 +136,11 @@ fn pods(count: usize) -> Vec<Create> {
     vec![create; count]
 }
 
-fn classes(outcome: &Outcome) -> Vec<FailureClass> {
+pub(crate) fn classes(outcome: &Outcome) -> Vec<FailureClass> {
     outcome.failures().map(|failure| failure.class).collect()
 }
 
-fn settlement(world: &World) -> Settlement {
+pub(crate) fn settlement(world: &World) -> Settlement {
     world.ledger.expectations(&owner().key, SystemClock.instant())
 }
 
@@ -445,7 +445,7 @@ async fn a_failed_patch_ends_the_plan() {
     assert_eq!(world.lines().len(), 1);
 }
 
-fn delete(name: &str, uid: &str) -> Delete {
+pub(crate) fn delete(name: &str, uid: &str) -> Delete {
     Delete {
         target: target(Kind::POD, name, uid, "7"),
         guard: DeleteGuard::Uid,

@@ -88,7 +88,7 @@ impl Turn<'_> {
                 Some(Obstacle::Passing)
             }
             _ if creating => Some(Obstacle::NoReplicaSet(failure.message.clone())),
-            FailureClass::Rejected | FailureClass::Invalid => None,
+            FailureClass::Rejected | FailureClass::Invalid | FailureClass::Protected => None,
             FailureClass::Conflict
             | FailureClass::Missing
             | FailureClass::Replaced

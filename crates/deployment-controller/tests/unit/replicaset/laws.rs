@@ -96,7 +96,7 @@ fn claims(plan: &Plan<Intent>) -> impl Iterator<Item = &Claim> {
 
 fn deletes(plan: &Plan<Intent>) -> impl Iterator<Item = &Delete> {
     plan.stages.iter().flat_map(|stage| {
-        if let Stage::Delete(deletes) = stage {
+        if let Stage::Delete(deletes) | Stage::Evict(deletes) = stage {
             &deletes[..]
         } else {
             &[]
@@ -138,7 +138,7 @@ fn apply(world: &mut World, stage: &Stage) {
             let new = (0..creates.len()).map(|number| owned(&format!("new-{number}")).json());
             world.pods.extend(new);
         }
-        Stage::Delete(deletes) => {
+        Stage::Delete(deletes) | Stage::Evict(deletes) => {
             let doomed = |pod: &Value| deletes.iter().any(|delete| gone(pod, &delete.target.key.name));
             world.pods.retain(|pod| !doomed(pod));
         }

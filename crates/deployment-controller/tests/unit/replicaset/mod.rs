@@ -20,7 +20,7 @@ use workload_core::cache::{Source, Store};
 use workload_core::id::ObjectKey;
 use workload_core::meta::Object;
 use workload_core::outcome::Outcome;
-use workload_core::plan::{ClaimChange, Plan, Stage};
+use workload_core::plan::{ClaimChange, Delete, Plan, Stage};
 use workload_core::time::Timestamp;
 use workload_core::workload::{Aids, Children, Conclusion, LiveReads, Observation, Workload};
 
@@ -210,15 +210,18 @@ fn stage(stage: &Stage) -> String {
             each.collect::<Vec<_>>().join("; ")
         }
         Stage::Create(creates) => format!("create {}", creates.len()),
-        Stage::Delete(deletes) => {
-            let mut names: Vec<&str> = deletes.iter().map(|delete| &*delete.target.key.name).collect();
-            names.sort_unstable();
-            format!("delete {}", names.join(", "))
-        }
+        Stage::Delete(deletes) => format!("delete {}", names(deletes)),
+        Stage::Evict(deletes) => format!("evict {}", names(deletes)),
         Stage::Status(_) | Stage::Patch(_) | Stage::Read(_) => {
             panic!("never part of a plan for a ReplicaSet: {stage:?}")
         }
     }
+}
+
+fn names(deletes: &[Delete]) -> String {
+    let mut names: Vec<&str> = deletes.iter().map(|delete| &*delete.target.key.name).collect();
+    names.sort_unstable();
+    names.join(", ")
 }
 
 /// The status fields that a report changes; `null` for none.

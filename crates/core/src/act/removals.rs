@@ -1,0 +1,272 @@
+//! Removals: deletes, and evictions, which are deletes that a disruption budget can refuse.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use http::Method;
+use parking_lot::Mutex;
+
+use crate::act::body;
+use crate::act::classify::Asked;
+use crate::act::executor::{TRIES, Then, Turn, is_unknown, stored};
+use crate::act::live::{Call, JSON, object_path};
+use crate::id::{ResourceVersion, Uid};
+use crate::outcome::{Failure, FailureClass, Receipt, Verb};
+use crate::plan::Delete;
+
+/// How long a pod that a budget protects is left alone. Nobody tells when a budget allows more.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The two ways to remove an object.
+#[derive(Clone, Copy)]
+enum Way {
+    Delete,
+    Evict,
+}
+
+impl Turn<'_> {
+    pub(super) async fn delete_at_once(&mut self, deletes: Vec<Delete>) -> Then {
+        let sent = deletes.iter().map(|delete| self.remove(Way::Delete, delete));
+        let results = join_all(sent).await;
+        let mut then = Then::GoOn;
+        for (delete, result) in deletes.into_iter().zip(results) {
+            then = then.and(self.removed(Verb::Delete, delete, result));
+        }
+        then
+    }
+
+    /// What nobody answers, or what must not be sent, ends the series: the next one would fare no better.
+    pub(super) async fn evict_in_order(&mut self, evictions: Vec<Delete>) -> Then {
+        let mut then = Then::GoOn;
+        for eviction in evictions {
+            let result = self.evict(&eviction).await;
+            let hopeless = result
+                .as_ref()
+                .is_err_and(|failure| matches!(failure.class, FailureClass::Unknown | FailureClass::Fenced));
+            then = then.and(self.removed(Verb::Evict, eviction, result));
+            if hopeless {
+                break;
+            }
+        }
+        then
+    }
+
+    /// A pod that was refused a moment ago is not asked for: its owner may be woken by much else before the time has come.
+    async fn evict(&self, eviction: &Delete) -> Result<Receipt, Failure> {
+        let (refusals, clock, uid) = (&self.executor.refusals, &self.executor.clock, &eviction.target.uid);
+        if let Some(protected) = refusals.still(uid, clock.instant()) {
+            return Ok(protected);
+        }
+        match self.remove(Way::Evict, eviction).await {
+            Err(failure) if failure.class == FailureClass::Protected => {
+                Ok(refusals.remember(uid, failure.message, clock.instant()))
+            }
+            result => result,
+        }
+    }
+
+    fn removed(&mut self, verb: Verb, delete: Delete, result: Result<Receipt, Failure>) -> Then {
+        let stored = matches!(result, Ok(Receipt::Stored { .. }));
+        let then = self.settle(verb, &delete.target, result);
+        if let Some(note) = delete.note.filter(|_| stored) {
+            self.say(note);
+        }
+        then
+    }
+
+    /// Sends a removal; repeating it is harmless because it names the uid.
+    async fn remove(&self, way: Way, delete: &Delete) -> Result<Receipt, Failure> {
+        let target = &delete.target;
+        let ledger = &self.executor.ledger;
+        ledger.deleting(&self.owner.key, &target.uid, self.executor.clock.instant());
+        let version = self.version_of(target);
+        let mut in_doubt = false;
+        let mut result = Err(Failure::new(FailureClass::Unknown, "not sent"));
+        for _ in 0..TRIES {
+            result = self.executor.live.write(way.call(delete, version)?).await;
+            if !is_unknown(&result) {
+                break;
+            }
+            in_doubt = true;
+        }
+        match result {
+            // Kinds that do not return the deleted object, and evictions, answer with a bare Status.
+            Ok(reply) => stored(Ok(reply)).or_else(|_| {
+                Ok(Receipt::Stored {
+                    uid: target.uid.clone(),
+                    version: target.version.clone(),
+                })
+            }),
+            Err(failure) if matches!(failure.class, FailureClass::Missing | FailureClass::Replaced) => {
+                ledger.not_deleted(&target.uid);
+                Ok(Receipt::Gone)
+            }
+            // An attempt whose answer was lost may have been applied, whatever came of the next.
+            Err(failure) if in_doubt => Err(Failure::new(FailureClass::Unknown, failure.message)),
+            Err(failure) => {
+                ledger.not_deleted(&target.uid);
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl Way {
+    fn call(self, delete: &Delete, version: &ResourceVersion) -> Result<Call, Failure> {
+        let Delete { target, guard, .. } = delete;
+        let path = object_path(target.kind, &target.key);
+        let (asked, method, path, body) = match self {
+            Self::Delete => {
+                let body = body::delete(&target.uid, version, *guard);
+                (Asked::Existing, Method::DELETE, path, body)
+            }
+            Self::Evict => {
+                let body = body::eviction(&target.key.name, &target.uid, version, *guard);
+                (Asked::Eviction, Method::POST, format!("{path}/eviction"), body)
+            }
+        };
+        Ok(Call {
+            asked,
+            method,
+            path,
+            content_type: JSON,
+            body: body::to_bytes(&body)?,
+        })
+    }
+}
+
+/// The pods that a budget protected a moment ago.
+#[derive(Debug, Default)]
+pub(super) struct Refusals(Mutex<HashMap<Uid, Refusal>>);
+
+#[derive(Debug)]
+struct Refusal {
+    words: String,
+    until: Instant,
+}
+
+impl Refusals {
+    /// The refusal of this pod, while it is too early to ask again.
+    fn still(&self, pod: &Uid, now: Instant) -> Option<Receipt> {
+        let refusals = self.0.lock();
+        let refusal = refusals.get(pod).filter(|refusal| refusal.until > now)?;
+        Some(Receipt::Protected {
+            words: refusal.words.clone(),
+            again_in: refusal.until.saturating_duration_since(now),
+        })
+    }
+
+    fn remember(&self, pod: &Uid, words: String, now: Instant) -> Receipt {
+        let mut refusals = self.0.lock();
+        refusals.retain(|_, refusal| refusal.until > now);
+        let until = now.checked_add(PATIENCE).unwrap_or(now);
+        let refusal = Refusal {
+            words: words.clone(),
+            until,
+        };
+        refusals.insert(pod.clone(), refusal);
+        Receipt::Protected {
+            words,
+            again_in: PATIENCE,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::act::tests::{Answer, Seen, classes, delete, object, refusal, settlement, world};
+    use crate::expectations::Settlement;
+    use crate::id::{Kind, ObjectKey};
+    use crate::lease::Fence;
+    use crate::outcome::Outcome;
+    use crate::plan::Stage;
+    use serde_json::json;
+
+    /// A script by the last but one part of the path, which is the pod of an eviction.
+    fn pod_of(seen: &Seen) -> &str {
+        seen.line.rsplit('/').nth(1).unwrap()
+    }
+
+    fn no_budget() -> Answer {
+        let cause = json!({"reason": "DisruptionBudget", "message": "The disruption budget web needs 3 healthy pods."});
+        let body = json!({"message": "Cannot evict pod.", "reason": "TooManyRequests", "details": {"causes": [cause]}});
+        Answer::Status(429, body)
+    }
+
+    // proves: deployment/L-4
+    #[tokio::test(start_paused = true)]
+    async fn a_refused_eviction_is_no_failure_and_the_next_ones_are_tried() {
+        let world = world(Fence::open(), |_, seen| match pod_of(seen) {
+            "guarded" => no_budget(),
+            "gone" => refusal(404, "NotFound"),
+            "denied" => refusal(403, "Forbidden"),
+            _ => Answer::Status(201, json!({"kind": "Status", "status": "Success"})),
+        });
+        let pods = [("guarded", "1"), ("gone", "2"), ("denied", "3"), ("free", "4")];
+        let outcome = world
+            .run(vec![Stage::Evict(
+                pods.iter().map(|(name, uid)| delete(name, uid)).collect(),
+            )])
+            .await;
+        let lines = pods.map(|(name, _)| format!("POST /api/v1/namespaces/shop/pods/{name}/eviction"));
+        assert_eq!(world.lines(), lines);
+        assert_eq!(
+            world.body(3),
+            json!({
+                "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "free"},
+                "deleteOptions": {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "4"}},
+            })
+        );
+        assert_eq!(classes(&outcome), [FailureClass::Rejected]);
+        let words = "Cannot evict pod. The disruption budget web needs 3 healthy pods.".to_owned();
+        let again_in = Duration::from_secs(10);
+        let results: Vec<_> = outcome
+            .attempts
+            .into_iter()
+            .map(|attempt| attempt.result.ok())
+            .collect();
+        assert_eq!(results[0], Some(Receipt::Protected { words, again_in }));
+        assert_eq!(results[1], Some(Receipt::Gone));
+        assert!(matches!(settlement(&world), Settlement::Unsettled { awaited: 1, .. }));
+    }
+
+    // proves: deployment/L-4
+    #[tokio::test(start_paused = true)]
+    async fn a_protected_pod_is_asked_for_every_ten_seconds_and_deleted_at_any_time() {
+        let world = world(Fence::open(), |_, seen| {
+            if seen.line.ends_with("/eviction") {
+                no_budget()
+            } else {
+                object("p", "9")
+            }
+        });
+        let evict = || vec![Stage::Evict(vec![delete("guarded", "1")])];
+        world.run(evict()).await;
+        tokio::time::advance(Duration::from_secs(9)).await;
+        let outcome = world.run(evict()).await;
+        let again_in = |outcome: &Outcome| match &outcome.attempts[0].result {
+            Ok(Receipt::Protected { again_in, .. }) => again_in.as_secs(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((world.lines().len(), again_in(&outcome)), (1, 1));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let outcome = world.run(evict()).await;
+        assert_eq!((world.lines().len(), again_in(&outcome)), (2, 10));
+        let outcome = world.run(vec![Stage::Delete(vec![delete("guarded", "1")])]).await;
+        assert!(outcome.applied(Verb::Delete, Kind::POD, &ObjectKey::new("shop", "guarded")));
+    }
+
+    // proves: deployment/L-4, deployment/C-24
+    #[tokio::test(start_paused = true)]
+    async fn where_nobody_answers_one_eviction_is_tried() {
+        let world = world(Fence::open(), |_, _| Answer::Broken);
+        let outcome = world
+            .run(vec![Stage::Evict(vec![delete("a", "1"), delete("b", "2")])])
+            .await;
+        assert_eq!(classes(&outcome), [FailureClass::Unknown]);
+        assert_eq!(world.lines().len(), 3, "all for the first pod");
+        assert!(matches!(settlement(&world), Settlement::Unsettled { awaited: 1, .. }));
+    }
+}

@@ -11,12 +11,12 @@ use workload_core::id::Kind;
 use workload_core::outcome::{FailureClass, Outcome, Verb};
 use workload_core::plan::{Note, StatusWrite, Target, Wake};
 use workload_core::time::Timestamp;
-use workload_core::workload::Conclusion;
+use workload_core::workload::{Conclusion, Explanation};
 
 use super::decide::{Intent, Newest, Report};
 use super::observe::Observed;
 use super::spec::{Deployment, DeploymentStatus, to_count};
-use super::{progress, words};
+use super::{explain, progress, words};
 use crate::replicaset::spec::ReplicaSet;
 
 /// Fields that a server without them, or with their gate off, drops.
@@ -236,6 +236,13 @@ impl Turn<'_> {
         (!written && !uncertain).then_some(revision)
     }
 
+    fn held_up(&self, status: &DeploymentStatus) -> Vec<Explanation> {
+        match self.intent.report {
+            Report::Progress => explain::explain(self.seen, status, self.now),
+            Report::Counts | Report::Marks | Report::Generation => Vec::new(),
+        }
+    }
+
     /// The conclusion: one write of all that differs from what is stored, or else a time to look again.
     fn told(&self, status: &DeploymentStatus, notes: Vec<Note>) -> Conclusion {
         let deployment = &*self.seen.deployment;
@@ -247,7 +254,7 @@ impl Turn<'_> {
         Conclusion {
             status: write,
             notes,
-            held_up: None,
+            held_up: Some(self.held_up(status)),
             wake,
         }
     }

@@ -5,6 +5,7 @@
 
 mod conclude;
 mod decide;
+mod explain;
 mod observe;
 pub mod opt_ins;
 mod progress;
@@ -27,6 +28,7 @@ use self::spec::Deployment;
 use crate::replicaset::spec::ReplicaSet;
 
 pub use self::decide::{Intent, Newest, Report};
+pub use self::explain::Stall;
 pub use self::observe::{Name, NewSet, Observed, OldPods, Vacancy, of_set};
 
 /// The Deployment controller on its caches.

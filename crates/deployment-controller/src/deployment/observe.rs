@@ -14,6 +14,7 @@ use workload_core::selector::Selector;
 use workload_core::workload::{Aids, Children, Observation};
 
 use super::Deployments;
+use super::explain::Stall;
 use super::spec::{Deployment, Strategy};
 use crate::replicaset::spec::ReplicaSet;
 
@@ -32,6 +33,8 @@ pub struct Observed {
     pub old_pods: OldPods,
     /// Whether the caches show all ReplicaSets that this process has created and deleted.
     pub children: Children,
+    /// What the rollout may wait for, if it has not got on for a while.
+    pub stall: Option<Stall>,
 }
 
 /// The ReplicaSet that has the Deployment's template.
@@ -126,6 +129,7 @@ pub(super) fn observe(caches: &Deployments, key: &ObjectKey, aids: &Aids<'_>) ->
     };
     Observation::Ready(Observed {
         old_pods: old_pods(&deployment, &old, &caches.pods),
+        stall: Stall::observe(&deployment, &new, &old, &caches.pods, aids.now),
         deployment,
         claims: writes,
         new,

@@ -81,8 +81,21 @@ pub(super) fn estimate(
     }
 }
 
-/// When to look whether the deadline has passed, if nothing moves until then: a second after it, as whole seconds are
-/// compared (D-76). Where no deadline can strike there is nothing to look for; upstream looks every 5 ms once less than a
+/// True if a rollout has not got on for half of its deadline, or has missed it. One without a deadline never has: nobody
+/// wants to know.
+pub(super) fn is_stalled(status: &DeploymentStatus, deployment: &Deployment, now: Timestamp) -> bool {
+    let (Some(deadline), Some(current)) = (deployment.spec.deadline, progressing(status)) else {
+        return false;
+    };
+    match current.reason.as_str() {
+        words::NEW_REPLICA_SET_AVAILABLE | words::DEPLOYMENT_PAUSED => false,
+        words::PROGRESS_DEADLINE_EXCEEDED => true,
+        _ => expiry(&current, deadline / 2) <= now,
+    }
+}
+
+/// When to look whether half of the deadline has passed, and then whether all of it has, if nothing moves until then: a
+/// second after the deadline, as whole seconds are compared (D-76). Where no deadline can strike there is nothing to look for; upstream looks every 5 ms once less than a
 /// second is left, and at a finished rollout that has lost a pod even without end.
 pub(super) fn next_look(status: &DeploymentStatus, deployment: &Deployment, now: Timestamp) -> Wake {
     let (Some(deadline), Some(current)) = (deployment.spec.deadline, progressing(status)) else {
@@ -93,7 +106,8 @@ pub(super) fn next_look(status: &DeploymentStatus, deployment: &Deployment, now:
         return Wake::OnChange;
     }
     let rest = time::until(expiry(&current, deadline), now).unwrap_or_default();
-    Wake::After(rest + Duration::from_secs(1))
+    let half = time::until(expiry(&current, deadline / 2), now);
+    Wake::After(half.unwrap_or(rest + Duration::from_secs(1)))
 }
 
 /// True if `status`, unlike `stored`, says that the rollout was resumed.

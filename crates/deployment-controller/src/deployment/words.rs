@@ -64,6 +64,8 @@ pub const DEPLOYMENT_RESUMED: &str = "DeploymentResumed";
 
 /// Event: a ReplicaSet was resized.
 pub const SCALING_REPLICA_SET: &str = "ScalingReplicaSet";
+/// Event of ours: what a rollout that does not get on waits for.
+pub const ROLLOUT_STUCK: &str = "RolloutStuck";
 /// Event: the selector is empty (D-3).
 pub const SELECTING_ALL: &str = "SelectingAll";
 /// Event: the Deployment was set back to an earlier template.

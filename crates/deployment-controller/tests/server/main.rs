@@ -7,6 +7,7 @@
 mod adopted;
 mod claims;
 mod clients;
+mod explain;
 mod facts;
 mod fence;
 mod lifecycle;

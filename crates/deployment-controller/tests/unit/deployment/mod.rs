@@ -3,6 +3,7 @@
 mod claims;
 mod cleanup;
 mod cluster;
+mod explain;
 mod failures;
 mod laws;
 mod progress;

@@ -30,6 +30,13 @@ pub const ROLE: Kind = rbac("Role", "roles");
 pub const ROLE_BINDING: Kind = rbac("RoleBinding", "rolebindings");
 /// rbac.authorization.k8s.io/v1 ClusterRole; not in a namespace.
 pub const CLUSTER_ROLE: Kind = rbac("ClusterRole", "clusterroles");
+/// node.k8s.io/v1 RuntimeClass; not in a namespace.
+pub const RUNTIME_CLASS: Kind = Kind {
+    group: "node.k8s.io",
+    version: "v1",
+    kind: "RuntimeClass",
+    plural: "runtimeclasses",
+};
 /// policy/v1 PodDisruptionBudget.
 pub const POD_DISRUPTION_BUDGET: Kind = Kind {
     group: "policy",

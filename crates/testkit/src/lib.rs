@@ -20,6 +20,7 @@ pub mod account;
 pub mod api;
 pub mod builders;
 pub mod controller;
+pub mod fields;
 mod identity;
 pub mod kubectl;
 pub mod kubelet;

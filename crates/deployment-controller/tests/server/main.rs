@@ -10,6 +10,7 @@ mod clients;
 mod explain;
 mod facts;
 mod fence;
+mod fields;
 mod lifecycle;
 mod pausing;
 mod quota;

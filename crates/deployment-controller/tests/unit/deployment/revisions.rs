@@ -272,3 +272,21 @@ fn the_name_follows_from_template_and_collisions_alone() {
         assert_ne!(name(&mut Cluster::of(collided)), plain, "{count}");
     }
 }
+
+// proves: deployment/I-7, deployment/D-6
+#[test]
+fn a_field_of_the_template_that_nobody_knows_is_passed_on_and_compared() {
+    let mut cluster = Cluster::of(deployment("web").set("/spec/template/spec/x-future", json!({"a": [1]})));
+    cluster.roll();
+    assert_eq!(
+        cluster.sets[0]["spec"]["template"]["spec"]["x-future"],
+        json!({"a": [1]})
+    );
+    cluster.edit(|web| web.set("/spec/template/spec/x-future/a", json!([2])));
+    cluster.roll();
+    assert_eq!(cluster.sets.len(), 2);
+    assert_eq!(
+        cluster.sets[1]["spec"]["template"]["spec"]["x-future"],
+        json!({"a": [2]})
+    );
+}

@@ -18,7 +18,8 @@ use crate::workload::RetryLimit;
 
 /// A work queue. Clones are the same queue.
 ///
-/// It begins paused: keys gather (on a standby too), but none is handed out before [`Queue::open`].
+/// It begins paused: nothing gathers (a standby may wait for weeks, and its keys would outlive their objects). Whoever opens
+/// it puts every object in line.
 #[derive(Clone, Debug)]
 pub struct Queue(Arc<Shared>);
 
@@ -76,24 +77,34 @@ impl Queue {
         self.0.name
     }
 
-    /// Puts `key` in line.
+    /// Puts `key` in line; not while the queue is paused.
     pub fn add(&self, key: ObjectKey, priority: Priority) {
-        let addition = self.0.state.lock().keys.add(key, priority, self.0.clock.instant());
+        let mut state = self.0.state.lock();
+        if state.door == Door::Paused {
+            return;
+        }
+        let addition = state.keys.add(key, priority, self.0.clock.instant());
+        drop(state);
         if addition == Addition::New {
             self.0.meters.added(1);
             self.0.changed.notify_one();
         }
     }
 
-    /// Puts `key` in line after `wait`; an earlier time for which it is already booked holds.
+    /// Puts `key` in line after `wait`; an earlier time for which it is already booked holds. Not while the queue is paused.
     pub fn add_after(&self, key: ObjectKey, wait: Duration) {
         let at = self.0.clock.instant() + wait;
-        self.0.state.lock().keys.add_at(key, at);
+        let mut state = self.0.state.lock();
+        if state.door == Door::Paused {
+            return;
+        }
+        state.keys.add_at(key, at);
+        drop(state);
         self.0.meters.retried();
         self.0.changed.notify_one();
     }
 
-    /// Hands out keys from now on.
+    /// Takes keys and hands them out from now on.
     pub fn open(&self) {
         self.set(Door::Open);
     }

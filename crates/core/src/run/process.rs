@@ -140,7 +140,7 @@ impl Process {
 
     async fn work(&self) -> Infallible {
         tracing::info!("leading");
-        self.site.loops.iter().for_each(|each| each.queue.open());
+        self.site.loops.iter().for_each(Loop::open);
         loop {
             tokio::time::sleep(RESYNC.mul_f64(1.0 + rand::random::<f64>())).await;
             self.site.loops.iter().for_each(Loop::resync);

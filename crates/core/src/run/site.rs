@@ -97,6 +97,12 @@ pub(super) struct Loop {
 }
 
 impl Loop {
+    /// Begins with all that there is.
+    pub(super) fn open(&self) {
+        self.queue.open();
+        self.resync();
+    }
+
     /// Puts every root object in line, behind what is live (deployment C-6).
     pub(super) fn resync(&self) {
         for key in (self.roots)() {

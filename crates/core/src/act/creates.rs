@@ -7,8 +7,9 @@ use http::Method;
 
 use crate::act::body;
 use crate::act::classify::Asked;
-use crate::act::executor::{TRIES, Then, Turn, is_unknown, stored};
+use crate::act::executor::{Then, Turn, is_unknown, stored};
 use crate::act::live::{Call, JSON, Stored};
+use crate::act::patience::{Patience, leaves_doubt};
 use crate::act::{names, slow_start};
 use crate::id::{Kind, ObjectKey};
 use crate::outcome::{Failure, FailureClass, Receipt, Verb};
@@ -63,25 +64,26 @@ impl Turn<'_> {
         (name, result)
     }
 
-    /// Creates under exactly this name. While the answer is unknown the same create is sent again; if the name is taken by
-    /// then, whoever controls the object says whether it is ours.
+    /// Creates under exactly this name. While it is in doubt whether that has happened the same create is sent again; if the
+    /// name is taken by then, whoever controls the object says whether it is ours.
     async fn create_named(&self, create: &Create, name: &Arc<str>) -> Result<Receipt, Failure> {
         let key = ObjectKey::new(Arc::clone(&create.namespace), Arc::clone(name));
-        let ledger = &self.executor.ledger;
-        ledger.creating(&self.owner.key, create.kind, &key, self.executor.clock.instant());
+        let (ledger, clock) = (&self.executor.ledger, &self.executor.clock);
+        ledger.creating(&self.owner.key, create.kind, &key, clock.instant());
+        let mut patience = Patience::new(clock.instant());
         let mut in_doubt = false;
-        let mut result = Err(Failure::new(FailureClass::Unknown, "not sent"));
-        for _ in 0..TRIES {
-            result = stored(self.send_create(create, name).await);
-            match result.as_ref().map_err(|failure| failure.class) {
-                Err(FailureClass::Unknown) => in_doubt = true,
-                Err(FailureClass::AlreadyExists) if in_doubt => {
-                    result = self.ours(create.kind, &key).await;
-                    break;
-                }
-                _ => break,
+        let result = loop {
+            let mut result = stored(self.send_create(create, name).await);
+            in_doubt |= is_unknown(&result);
+            let class = |result: &Result<Receipt, Failure>| result.as_ref().err().map(|failure| failure.class);
+            if in_doubt && class(&result) == Some(FailureClass::AlreadyExists) {
+                result = self.ours(create.kind, &key).await;
             }
-        }
+            let repeat = in_doubt && class(&result).is_some_and(leaves_doubt);
+            if !repeat || !patience.lasts(clock).await {
+                break result;
+            }
+        };
         let result = result.map_err(|failure| if in_doubt { doubtful(failure) } else { failure });
         // A confirmed create is covered by its version (freshness); only one whose fate is unknown stays expected.
         if !is_unknown(&result) {

@@ -109,9 +109,6 @@ impl Then {
     }
 }
 
-/// How often a write that may be repeated is sent while its answer stays unknown.
-pub(super) const TRIES: usize = 3;
-
 impl Turn<'_> {
     /// Runs `stages` up to the first that fails.
     pub async fn run(&mut self, stages: Vec<Stage>) {

@@ -1,5 +1,6 @@
 //! The executor against a scripted server: which requests a plan becomes, and what their answers do to it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use http::{Request, Response};
@@ -212,8 +213,20 @@ async fn a_create_whose_fate_stays_unknown_is_awaited() {
     let world = world(Fence::open(), |_, _| Answer::Broken);
     let outcome = world.run(vec![Stage::Create(pods(1))]).await;
     assert_eq!(classes(&outcome), [FailureClass::Unknown]);
-    assert_eq!(world.lines().len(), 3);
+    assert_eq!(world.lines().len(), 12, "as long as patience lasts");
     assert!(matches!(settlement(&world), Settlement::Unsettled { awaited: 1, .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_create_in_doubt_outlasts_a_server_that_is_down_for_a_while() {
+    let world = world(Fence::open(), |number, _| match number {
+        1..4 => Answer::Broken,
+        4..7 => refusal(503, "x"),
+        _ => object("p1", "9"),
+    });
+    let outcome = world.run(vec![Stage::Create(pods(1))]).await;
+    assert_eq!((world.lines().len(), world.body(0)), (7, world.body(6)));
+    assert_eq!((classes(&outcome), settlement(&world)), (vec![], Settlement::Settled));
 }
 
 /// A root object as a cache holds it.
@@ -264,14 +277,17 @@ async fn a_refusal_after_a_lost_answer_does_not_prove_that_nothing_was_created()
 
 #[tokio::test(start_paused = true)]
 async fn an_object_of_ours_that_cannot_be_read_after_a_lost_answer_is_not_created_again() {
-    let world = world(Fence::open(), |number, _| match number {
+    let world = world(Fence::open(), |number, seen| match number {
         1 => Answer::Broken,
-        2 => refusal(409, "AlreadyExists"),
+        _ if seen.line.starts_with("POST") => refusal(409, "AlreadyExists"),
         _ => refusal(503, "x"),
     });
     let outcome = world.run(vec![Stage::Create(pods(1))]).await;
     assert_eq!(classes(&outcome), [FailureClass::Unknown]);
-    assert_eq!(world.lines().len(), 3);
+    let log = world.log.lock();
+    let creates = log.iter().filter(|seen| seen.line.starts_with("POST"));
+    let names: HashSet<String> = creates.map(|seen| seen.body["metadata"]["name"].to_string()).collect();
+    assert_eq!(names.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

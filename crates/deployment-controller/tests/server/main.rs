@@ -9,6 +9,7 @@ mod claims;
 mod clients;
 mod explain;
 mod facts;
+mod faults;
 mod fence;
 mod fields;
 mod lifecycle;

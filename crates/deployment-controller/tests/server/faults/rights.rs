@@ -1,0 +1,110 @@
+//! Rights that are taken away while the program runs, one after the other, and given back.
+
+use testkit::Scene;
+use testkit::account::Account;
+use testkit::api::EVENT;
+use testkit::builders::{Templated as _, deployment};
+use testkit::proxy::{Proxy, Which};
+use testkit::{Kind, fact};
+use workload_core::time::{Clock as _, SystemClock};
+
+use super::{ALONE, calm, controller};
+use crate::PROGRAM;
+
+/// A write, the right that it needs, and how its refusals are counted.
+struct Case {
+    verb: &'static str,
+    resource: &'static str,
+    counted: (&'static str, &'static str),
+}
+
+const fn case(verb: &'static str, resource: &'static str, kind: &'static str, act: &'static str) -> Case {
+    Case {
+        verb,
+        resource,
+        counted: (kind, act),
+    }
+}
+
+/// In the order in which the test needs them.
+const CASES: [Case; 7] = [
+    case("create", "replicasets", "ReplicaSet", "create"),
+    case("create", "pods", "Pod", "create"),
+    case("patch", "replicasets/status", "ReplicaSet", "status"),
+    case("patch", "deployments/status", "Deployment", "status"),
+    case("patch", "replicasets", "ReplicaSet", "patch"),
+    case("delete", "pods", "Pod", "delete"),
+    case("delete", "replicasets", "ReplicaSet", "delete"),
+];
+
+async fn refused(scene: &Scene, case: &Case) -> u64 {
+    let (kind, verb) = case.counted;
+    let labels = [("kind", kind), ("verb", verb), ("result", "rejected")];
+    controller(scene).metrics().await.count("write_attempts_total", &labels)
+}
+
+/// Runs `change`, which needs the right, without it; then gives it back.
+async fn without(scene: &Scene, proxy: &Proxy, account: &Account, case: &Case, image: &str) {
+    account.forbid(case.verb, case.resource).await;
+    let (began, before) = (SystemClock.instant(), refused(scene, case).await);
+    let said = controller(scene).says("turn failed");
+    // A rollout with another size and no history makes, resizes, reports and deletes everything.
+    scene.set_image("web", image).await;
+    scene
+        .eventually("it is refused three times", async || {
+            refused(scene, case).await >= before + 3
+        })
+        .await;
+    let told = controller(scene).log_about("turn failed");
+    assert!(controller(scene).says("turn failed") > said, "{told}");
+    let (resource, verb) = (case.resource, case.verb);
+    assert!(told.contains(&format!("cannot {verb} resource")), "{resource}: {told}");
+    // Waits double from 5 ms, so a key is tried about ten times in five seconds; two keys, and events about them.
+    calm(proxy, began, &Which::writes(), 150);
+    account.restore().await;
+    scene.until_settled("web").await;
+}
+
+#[test]
+fn a_write_that_is_not_allowed_is_told_and_done_when_it_is_allowed_again() {
+    fact(async |scene| {
+        let (proxy, account) = (scene.proxy().await, scene.account(&PROGRAM).await);
+        let started = scene.start_by(&account.through(&proxy), &PROGRAM, &ALONE).await;
+        scene.put_controller(started);
+        scene.settle(deployment("web").replicas(4).history_limit(0)).await;
+        for (number, case) in CASES.iter().enumerate() {
+            without(scene, &proxy, &account, case, &format!("image-{number}")).await;
+        }
+        // Whether history is left is no part of a rollout's end.
+        scene
+            .until("no history is left", |state| {
+                state.sizes() == [4] && state.pods().len() == 4
+            })
+            .await;
+    });
+}
+
+// proves: deployment/W-12
+#[test]
+fn a_rollout_goes_on_without_events_where_they_are_not_allowed() {
+    fact(async |scene| {
+        let (proxy, account) = (scene.proxy().await, scene.account(&PROGRAM).await);
+        account.forbid("create", "events").await;
+        let started = scene.start_by(&account.through(&proxy), &PROGRAM, &ALONE).await;
+        scene.put_controller(started);
+        let began = SystemClock.instant();
+        scene.settle(deployment("web").replicas(4)).await;
+        scene
+            .eventually("it is told", async || {
+                controller(scene).says("failed to write an event") > 0
+            })
+            .await;
+        // One for the ReplicaSet and one for each pod, none of them twice.
+        calm(&proxy, began, &Which::creates().of(EVENT), 5);
+        account.restore().await;
+        scene.scale(Kind::DEPLOYMENT, "web", 5).await;
+        scene
+            .until("an event", |state| !state.events("web", "ScalingReplicaSet").is_empty())
+            .await;
+    });
+}

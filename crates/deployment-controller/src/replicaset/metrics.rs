@@ -43,7 +43,7 @@ impl DeletionAges {
 
 /// One ratio for each ready victim, if some pods go and others stay. Upstream cuts them to whole numbers.
 pub fn ratios(seen: &Observed, plan: &Plan<Intent>, now: Timestamp) -> Vec<f64> {
-    let (Some(Stage::Delete(deletes)) | Some(Stage::Evict(deletes))) = plan.stages.last() else {
+    let Some(Stage::Delete(deletes) | Stage::Evict(deletes)) = plan.stages.last() else {
         return Vec::new();
     };
     if deletes.len() >= seen.active.len() {

@@ -4,6 +4,7 @@ mod code;
 mod coverage;
 mod layers;
 mod licences;
+mod pages;
 mod repository;
 mod rooms;
 mod size;
@@ -55,6 +56,7 @@ fn check(root: &Path) -> Result<Report> {
     words::check(&repository, &mut report);
     rooms::check(&repository, &mut report);
     coverage::check(&repository, &mut report);
+    pages::check(&repository, &mut report);
     licences::check(&Workspace::load()?, &mut report)?;
     Ok(report)
 }

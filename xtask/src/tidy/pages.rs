@@ -1,0 +1,117 @@
+//! Pages that list something must list all of it: metrics, labels and annotations, opt-ins.
+
+use super::Report;
+use super::code::without_tests;
+use super::repository::{File, Repository};
+
+const METRICS: &str = "docs/metrics.md";
+const LABELS: &str = "docs/labels.md";
+const OPT_INS: &str = "docs/opt-ins.md";
+
+/// How metrics are given their names.
+const NAMING: [&str; 3] = [".register(", ".register_with_unit(", ".encode_descriptor("];
+
+pub(super) fn check(repository: &Repository, report: &mut Report) {
+    let sources = || {
+        let ours = |file: &&File| file.below("crates/core/src").is_some() || file.in_controller().is_some();
+        repository
+            .rust()
+            .filter(ours)
+            .filter(|file| !file.is_part_of(&["tests"]))
+    };
+    for file in sources() {
+        let code = without_tests(&file.text);
+        for name in metrics(code) {
+            demand(repository, METRICS, name, &file.path, report);
+        }
+        for word in constants(code) {
+            if file.path.ends_with("opt_ins.rs") {
+                demand(repository, OPT_INS, word, &file.path, report);
+            } else if is_key(word) {
+                demand(repository, LABELS, word, &file.path, report);
+            }
+        }
+    }
+}
+
+fn demand(repository: &Repository, page: &str, word: &str, source: &str, report: &mut Report) {
+    let listed = repository.file(page).is_some_and(|page| page.text.contains(word));
+    if !listed {
+        report.problem(page, format!("does not list {word}, which {source} has"));
+    }
+}
+
+/// Names of the metrics that `code` registers, without a prefix that is a value.
+fn metrics(code: &str) -> impl Iterator<Item = &str> {
+    let after = move |mark: &'static str| {
+        code.match_indices(mark)
+            .filter_map(move |(at, _)| code.get(at + mark.len()..))
+    };
+    NAMING.into_iter().flat_map(after).filter_map(|rest| {
+        let rest = rest.trim_start();
+        let rest = rest.strip_prefix("format!(").unwrap_or(rest);
+        let (name, _) = rest.strip_prefix('"')?.split_once('"')?;
+        Some(name.trim_start_matches("{prefix}"))
+    })
+}
+
+/// The texts of all constants.
+fn constants(code: &str) -> impl Iterator<Item = &str> {
+    code.split(": &str = \"")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('"').map(|(text, _)| text))
+}
+
+/// Is `text` a key of labels or annotations: `domain/name`?
+fn is_key(text: &str) -> bool {
+    let fits = |part: &str| {
+        !part.is_empty()
+            && part
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+    };
+    text.split_once('/')
+        .is_some_and(|(domain, name)| domain.contains('.') && fits(domain) && fits(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(files: &[(&str, &str)]) -> Vec<String> {
+        let mut report = Report::default();
+        check(&Repository::of(files), &mut report);
+        report.problems
+    }
+
+    #[test]
+    fn a_metric_must_be_on_its_page() {
+        let code = "registry.register(\n    \"some_turns\", \"Help\", x);\nregistry.register(\n  format!(\"{prefix}_skips\"), y);";
+        let source = ("crates/core/src/act/metrics.rs", code);
+        assert_eq!(problems(&[source]).len(), 2);
+        assert_eq!(
+            problems(&[source, (METRICS, "`some_turns_total`, `a_skips_total`")]).len(),
+            0
+        );
+        let test = "#[cfg(test)]\nmod tests { registry.register(\"toy\", \"\", x); }";
+        assert_eq!(problems(&[("crates/core/src/act/metrics.rs", test)]).len(), 0);
+    }
+
+    #[test]
+    fn a_key_must_be_on_its_page() {
+        let code = "pub const A: &str = \"example.com/revision\";\npub const B: &str = \"Progressing\";\nconst C: &str = \"application/json\";";
+        let source = ("crates/a-controller/src/deployment/words.rs", code);
+        assert_eq!(problems(&[source]).len(), 1);
+        assert_eq!(problems(&[source, (LABELS, "`example.com/revision`")]).len(), 0);
+    }
+
+    #[test]
+    fn an_opt_in_must_be_on_its_page() {
+        let source = (
+            "crates/a-controller/src/deployment/opt_ins.rs",
+            "pub const HOLD_AT: &str = \"deployment.hold-at\";",
+        );
+        assert_eq!(problems(&[source]).len(), 1);
+        assert_eq!(problems(&[source, (OPT_INS, "`deployment.hold-at`")]).len(), 0);
+    }
+}

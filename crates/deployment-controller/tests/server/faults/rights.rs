@@ -1,9 +1,11 @@
 //! Rights that are taken away while the program runs, one after the other, and given back.
 
+use serde_json::json;
 use testkit::Scene;
 use testkit::account::Account;
 use testkit::api::EVENT;
 use testkit::builders::{Templated as _, deployment};
+use testkit::object::Stored;
 use testkit::proxy::{Proxy, Which};
 use testkit::{Kind, fact};
 use workload_core::time::{Clock as _, SystemClock};
@@ -26,8 +28,8 @@ const fn case(verb: &'static str, resource: &'static str, kind: &'static str, ac
     }
 }
 
-/// In the order in which the test needs them.
-const CASES: [Case; 7] = [
+/// What a rollout without history needs.
+const ROLLOUT: [Case; 7] = [
     case("create", "replicasets", "ReplicaSet", "create"),
     case("create", "pods", "Pod", "create"),
     case("patch", "replicasets/status", "ReplicaSet", "status"),
@@ -36,6 +38,10 @@ const CASES: [Case; 7] = [
     case("delete", "pods", "Pod", "delete"),
     case("delete", "replicasets", "ReplicaSet", "delete"),
 ];
+/// To let go of a pod that is not selected any more.
+const RELEASE: Case = case("patch", "pods", "Pod", "release");
+/// To take the request for a rollback off.
+const ROLLBACK: Case = case("patch", "deployments", "Deployment", "patch");
 
 async fn refused(scene: &Scene, case: &Case) -> u64 {
     let (kind, verb) = case.counted;
@@ -44,12 +50,16 @@ async fn refused(scene: &Scene, case: &Case) -> u64 {
 }
 
 /// Runs `change`, which needs the right, without it; then gives it back.
-async fn without(scene: &Scene, proxy: &Proxy, account: &Account, case: &Case, image: &str) {
+async fn without(
+    scene: &Scene,
+    (proxy, account): (&Proxy, &Account),
+    case: &Case,
+    change: impl Future<Output = Stored>,
+) {
     account.forbid(case.verb, case.resource).await;
     let (began, before) = (SystemClock.instant(), refused(scene, case).await);
     let said = controller(scene).says("turn failed");
-    // A rollout with another size and no history makes, resizes, reports and deletes everything.
-    scene.set_image("web", image).await;
+    change.await;
     scene
         .eventually("it is refused three times", async || {
             refused(scene, case).await >= before + 3
@@ -72,13 +82,21 @@ fn a_write_that_is_not_allowed_is_told_and_done_when_it_is_allowed_again() {
         let started = scene.start_by(&account.through(&proxy), &PROGRAM, &ALONE).await;
         scene.put_controller(started);
         scene.settle(deployment("web").replicas(4).history_limit(0)).await;
-        for (number, case) in CASES.iter().enumerate() {
-            without(scene, &proxy, &account, case, &format!("image-{number}")).await;
+        let between = (&proxy, &account);
+        for (number, case) in ROLLOUT.iter().enumerate() {
+            let image = format!("image-{number}");
+            without(scene, between, case, scene.set_image("web", &image)).await;
         }
+        let pod = scene.look(|state| state.active_pods()[0].name().to_owned());
+        let elsewhere = json!({"metadata": {"labels": {"app": "other"}}});
+        without(scene, between, &RELEASE, scene.merge(Kind::POD, &pod, elsewhere)).await;
+        let request = json!({"metadata": {"annotations": {"deprecated.deployment.rollback.to": "1"}}});
+        without(scene, between, &ROLLBACK, scene.merge(Kind::DEPLOYMENT, "web", request)).await;
         // Whether history is left is no part of a rollout's end.
         scene
             .until("no history is left", |state| {
-                state.sizes() == [4] && state.pods().len() == 4
+                // The pod that was let go is on its own.
+                state.sizes() == [4] && state.pods().len() == 5
             })
             .await;
     });

@@ -19,9 +19,12 @@ fn a_leader_that_is_asked_to_end_hands_over_and_writes_nothing_more() {
         assert!(leader.controller.stop().await.success());
         let took_over = taken_over(scene, &standby).await;
         eprintln!("SIGTERM: taken over after {:.2} s", seconds(asked, took_over));
-        let gives_back = |write: &Exchange| write.json()["spec"]["holderIdentity"] == "";
+        let is_resignation = |write: &Exchange| write.json()["spec"]["holderIdentity"] == "";
         let of_lease = Which::writes().of(LEASE);
-        let resignation = leader.proxy.until("giving the Lease back", &of_lease, gives_back).await;
+        let resignation = leader
+            .proxy
+            .until("giving the Lease back", &of_lease, is_resignation)
+            .await;
         let given_back = resignation.answered.expect("an answer");
         assert!(
             took_over < given_back + HANDED_OVER,

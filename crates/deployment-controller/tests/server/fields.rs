@@ -55,7 +55,7 @@ const OF_STORED_OBJECTS: [&str; 7] = [
 
 fn is_left_out(path: &str) -> bool {
     let of_stored = |name: &&str| path.ends_with(&format!("/metadata/{name}"));
-    LEFT_OUT.iter().any(|(part, _)| path.contains(part)) || OF_STORED_OBJECTS.iter().any(|name| of_stored(name))
+    LEFT_OUT.iter().any(|(part, _)| path.contains(part)) || OF_STORED_OBJECTS.iter().any(of_stored)
 }
 
 async fn make_runtime_class(scene: &Scene) {

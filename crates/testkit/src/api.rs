@@ -145,7 +145,16 @@ impl Api {
 
     /// The metadata of all objects of a kind, and the version at which they were listed.
     pub async fn list_metadata(&self, kind: Kind) -> Result<(u64, Vec<Value>), ApiError> {
-        let form = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+        self.list_as(kind, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")
+            .await
+    }
+
+    /// All objects of a kind, and the version at which they were listed.
+    pub(crate) async fn list(&self, kind: Kind) -> Result<(u64, Vec<Value>), ApiError> {
+        self.list_as(kind, "application/json").await
+    }
+
+    async fn list_as(&self, kind: Kind, form: &str) -> Result<(u64, Vec<Value>), ApiError> {
         let request = Request::get(self.path(kind, "")).header("accept", form);
         let request = request.body(Vec::new()).expect("a valid request");
         let mut list: Value = self.client.request(request).await?;
@@ -196,6 +205,12 @@ impl Api {
             &json!({"gracePeriodSeconds": 0}),
         )
         .await
+    }
+
+    /// True if the server calls itself ready.
+    pub(crate) async fn is_ready(&self) -> bool {
+        let request = Request::get("/readyz").body(Vec::new()).expect("a valid request");
+        self.client.request_text(request).await.is_ok()
     }
 
     /// A watch on a kind from `version` on.

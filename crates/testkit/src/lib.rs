@@ -5,6 +5,7 @@
 //! - [`scenario()`] gives a test a [`Scene`]: a namespace of its own, the controller under test, and a record of every
 //!   version of every object stored there.
 //! - [`kubelet`] plays scheduler and kubelet: it binds pods, reports them ready or failed, and ends them.
+//! - [`cluster`] lets a test stop and start the components of a cluster.
 //! - [`proxy`] stands between a controller and its server, records what is asked and makes trouble.
 //! - [`controller`] runs the program under test with the rights of its own service account and reads its metrics.
 #![allow(
@@ -19,6 +20,7 @@
 pub mod account;
 pub mod api;
 pub mod builders;
+pub mod cluster;
 pub mod controller;
 pub mod fields;
 mod identity;

@@ -21,6 +21,19 @@ pub use crate::state::{Change, State, Version};
 /// What is recorded.
 pub const KINDS: [Kind; 4] = [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::POD, EVENT];
 
+/// How often a server that does not answer is asked again.
+const POLL: Duration = Duration::from_millis(100);
+
+/// What the end of a watch means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outages {
+    /// Something is wrong: the record breaks, and so does the test that looks at it.
+    Unexpected,
+    /// The test has stopped the server. The record takes the state up when the server answers again. Of what was written
+    /// between the end of the watch and that moment it knows the last version only.
+    Expected,
+}
+
 /// The running record. Its watches end when it is dropped.
 pub struct Record {
     shared: Arc<Shared>,
@@ -40,19 +53,25 @@ impl Shared {
 
 impl Record {
     /// Records `namespace` from `version` on, at which it was empty.
-    pub(crate) fn start(namespace: &Api, version: &str) -> Self {
+    pub(crate) fn start(namespace: &Api, version: &str, outages: Outages) -> Self {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             changed: watch::Sender::new(()),
         });
         let mut watches = JoinSet::new();
         for kind in KINDS {
-            let (shared, api, version) = (Arc::clone(&shared), namespace.clone(), version.to_owned());
+            let (shared, api, mut version) = (Arc::clone(&shared), namespace.clone(), version.to_owned());
             watches.spawn(async move {
-                let end = follow(&shared, &api, kind, &version).await;
-                let why = end.map_or_else(|error| error.to_string(), |()| "it ended".to_owned());
-                shared.lock().broken = Some(format!("watch of {kind}: {why}"));
-                shared.changed.send_replace(());
+                loop {
+                    let end = follow(&shared, &api, kind, &version).await;
+                    if outages == Outages::Unexpected {
+                        let why = end.map_or_else(|error| error.to_string(), |()| "it ended".to_owned());
+                        shared.lock().broken = Some(format!("watch of {kind}: {why}"));
+                        shared.changed.send_replace(());
+                        return;
+                    }
+                    version = take_up(&shared, &api, kind).await;
+                }
             });
         }
         Self {
@@ -130,6 +149,18 @@ impl Record {
             "the watch does not show {object:?} at version {}",
             object.version()
         );
+    }
+}
+
+/// Brings the record of a kind up to what the server stores, as soon as it answers; returns the version of that.
+async fn take_up(shared: &Shared, api: &Api, kind: Kind) -> String {
+    loop {
+        if let Ok((version, stored)) = api.list(kind).await {
+            shared.lock().take_up(kind, stored);
+            shared.changed.send_replace(());
+            return version.to_string();
+        }
+        tokio::time::sleep(POLL).await;
     }
 }
 

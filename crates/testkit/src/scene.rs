@@ -50,7 +50,7 @@ impl Scene {
             .unwrap_or_else(|error| panic!("{error}"));
         let version = made["metadata"]["resourceVersion"].as_str().expect("a version");
         let api = server.api().namespace(&name);
-        let record = Arc::new(Record::start(&api, version));
+        let record = Arc::new(Record::start(&api, version, server.outages));
         let kubelet = Kubelet::start(api.clone(), Arc::clone(&record), format!("{name}-node"));
         let dir = tempfile::tempdir().expect("a directory");
         Self {

@@ -11,11 +11,14 @@ use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
 use crate::api::Api;
+use crate::record::Outages;
 
 /// Kubeconfig of the server whose kube-controller-manager does not run the controllers under test.
 const OURS: &str = "WORKLOAD_TEST_OURS";
 /// Kubeconfig of the server whose kube-controller-manager runs every controller.
 const KCM: &str = "WORKLOAD_TEST_KCM";
+/// Kubeconfig of the server that tests stop and start.
+const TAKEOVER: &str = "WORKLOAD_TEST_TAKEOVER";
 
 /// The value of an environment variable; tests have no flags to say such things by.
 #[allow(
@@ -30,6 +33,7 @@ pub fn environment(name: &str) -> Option<String> {
 pub struct Server {
     kubeconfig: PathBuf,
     client: kube::Client,
+    pub(crate) outages: Outages,
     pub(crate) rights: OnceCell<()>,
 }
 
@@ -37,17 +41,27 @@ impl Server {
     /// The server for our controllers; `None` where there is none.
     pub async fn ours() -> Option<&'static Self> {
         static SERVER: OnceCell<Server> = OnceCell::const_new();
-        Self::named(OURS, &SERVER).await
+        Self::named(OURS, Outages::Unexpected, &SERVER).await
     }
 
     /// The server on which upstream's own controllers run; `None` where there is none.
     pub async fn kcm() -> Option<&'static Self> {
         static SERVER: OnceCell<Server> = OnceCell::const_new();
-        Self::named(KCM, &SERVER).await
+        Self::named(KCM, Outages::Unexpected, &SERVER).await
+    }
+
+    /// The server that tests stop and start; `None` where there is none.
+    pub(crate) async fn takeover() -> Option<&'static Self> {
+        static SERVER: OnceCell<Server> = OnceCell::const_new();
+        Self::named(TAKEOVER, Outages::Expected, &SERVER).await
     }
 
     /// The server of a kubeconfig.
     pub async fn of(kubeconfig: &Path) -> Self {
+        Self::with(kubeconfig, Outages::Unexpected).await
+    }
+
+    async fn with(kubeconfig: &Path, outages: Outages) -> Self {
         let options = KubeConfigOptions::default();
         let parsed = Kubeconfig::read_from(kubeconfig).expect("a readable kubeconfig");
         let mut config = kube::Config::from_custom_kubeconfig(parsed, &options)
@@ -59,13 +73,14 @@ impl Server {
         Self {
             kubeconfig: kubeconfig.to_owned(),
             client,
+            outages,
             rights: OnceCell::new(),
         }
     }
 
-    async fn named(variable: &str, server: &'static OnceCell<Self>) -> Option<&'static Self> {
+    async fn named(variable: &str, outages: Outages, server: &'static OnceCell<Self>) -> Option<&'static Self> {
         let kubeconfig = environment(variable)?;
-        Some(server.get_or_init(|| Self::of(Path::new(&kubeconfig))).await)
+        Some(server.get_or_init(|| Self::with(Path::new(&kubeconfig), outages)).await)
     }
 
     /// The administrator's kubeconfig.

@@ -153,6 +153,26 @@ impl State {
             .is_some_and(|version| version.object.version() >= object.version())
     }
 
+    /// Makes `stored` all that there is of a kind. What has changed since counts as one write.
+    pub(crate) fn take_up(&mut self, kind: Kind, stored: Vec<Value>) {
+        let stored: Vec<_> = stored.into_iter().map(Stored::from).collect();
+        let known: Vec<_> = self.all(kind).into_iter().cloned().collect();
+        for gone in known
+            .iter()
+            .filter(|object| !stored.iter().any(|other| other.uid() == object.uid()))
+        {
+            self.apply(kind, Change::Deleted, gone.json().clone());
+        }
+        for object in stored {
+            let change = match known.iter().find(|other| other.uid() == object.uid()) {
+                Some(same) if same.version() == object.version() => continue,
+                Some(_) => Change::Modified,
+                None => Change::Added,
+            };
+            self.apply(kind, change, object.json().clone());
+        }
+    }
+
     pub(crate) fn apply(&mut self, kind: Kind, change: Change, mut object: Value) {
         object["kind"] = kind.kind.into();
         let object = Stored::from(object);
@@ -168,5 +188,46 @@ impl State {
             self.present.insert(key, (born, object.clone()));
         }
         self.history.push(Version { change, object, before });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(name: &str, uid: &str, version: &str) -> Value {
+        json!({"metadata": {"name": name, "uid": uid, "resourceVersion": version}})
+    }
+
+    #[test]
+    fn after_an_outage_the_record_shows_what_is_stored_and_how_that_differs() {
+        let mut state = State::default();
+        for name in ["kept", "changed", "reborn", "gone"] {
+            state.apply(Kind::POD, Change::Added, pod(name, name, "5"));
+        }
+        let before = state.history.len();
+        let stored = vec![
+            pod("kept", "kept", "5"),
+            pod("changed", "changed", "4"),
+            pod("reborn", "other", "7"),
+            pod("new", "new", "6"),
+        ];
+        state.take_up(Kind::POD, stored);
+        let written: Vec<_> = state.history[before..]
+            .iter()
+            .map(|write| (write.change, write.object.name()))
+            .collect();
+        let expected = [
+            (Change::Deleted, "reborn"),
+            (Change::Deleted, "gone"),
+            (Change::Modified, "changed"),
+            (Change::Added, "reborn"),
+            (Change::Added, "new"),
+        ];
+        assert_eq!(written, expected);
+        assert_eq!(state.pods().len(), 4);
+        assert_eq!(state.get(Kind::POD, "changed").map(Stored::version), Some(4));
     }
 }

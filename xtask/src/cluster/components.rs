@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use serde_json::json;
 
 use super::certificates::{ADMIN, CONTROLLER_MANAGER, Certificates, SCHEDULER};
-use super::spec::ClusterSpec;
+use super::spec::{self, ClusterSpec};
 use crate::tools::Tool;
 
 /// How simulated nodes and pods live.
@@ -38,7 +38,7 @@ impl Plan<'_> {
         let clients = format!("http://127.0.0.1:{clients}");
         let peers = format!("http://127.0.0.1:{peers}");
         let args = vec![
-            flag("data-dir", self.dir.join("etcd").display()),
+            flag("data-dir", self.dir.join(ETCD_DATA).display()),
             flag("listen-client-urls", &clients),
             flag("advertise-client-urls", &clients),
             flag("listen-peer-urls", &peers),
@@ -89,7 +89,7 @@ impl Plan<'_> {
             &self.certificates.kubeconfig(&CONTROLLER_MANAGER, &self.server())?,
         ));
         args.extend([
-            flag("controllers", spec.controllers()),
+            flag(CONTROLLERS, spec::all_but(&spec.kcm_without)),
             flag("use-service-account-credentials", true),
             self.file("service-account-private-key-file", "service-accounts.key"),
             self.file("root-ca-file", "ca.crt"),
@@ -155,7 +155,13 @@ impl Plan<'_> {
     }
 }
 
-fn flag(name: &str, value: impl std::fmt::Display) -> String {
+/// The flag that says which controllers kube-controller-manager runs.
+pub(super) const CONTROLLERS: &str = "controllers";
+
+/// The directory of etcd's data, below the cluster's.
+pub(super) const ETCD_DATA: &str = "etcd";
+
+pub(super) fn flag(name: &str, value: impl std::fmt::Display) -> String {
     format!("--{name}={value}")
 }
 

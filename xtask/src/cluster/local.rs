@@ -1,16 +1,16 @@
 //! The provider `local`: every component is a process of this machine.
 
-use std::fs::{self, File};
-use std::os::unix::process::CommandExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
 use super::certificates::{ADMIN, Certificates};
 use super::components::{Component, Plan};
-use super::kubectl::{self, Kubectl};
+use super::kubectl::Kubectl;
+use super::launch::Launch;
 use super::process::Process;
 use super::spec::ClusterSpec;
 use super::state::State;
@@ -89,6 +89,11 @@ impl Cluster {
         &self.state.kubeconfig
     }
 
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.state.name
+    }
+
     /// The directory of the cluster's files.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
@@ -96,26 +101,22 @@ impl Cluster {
 
     /// Start another program that ends with the cluster. Its log goes to `NAME.log` beside those of the components.
     pub(crate) fn start_guest(&mut self, name: &str, program: &Path, args: &[String]) -> Result<Guest> {
-        let path = self.dir.join(format!("{name}.log"));
-        let log = File::create(&path).context("a log file")?;
-        let group = self.watchdog.as_ref().context("the cluster is on its own")?.group();
-        let child = kubectl::command(program, &self.dir)
-            .args(args)
-            .process_group(group)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
-            .with_context(|| format!("starting {name}"))?;
-        self.state.processes.push(Process::note(name, child.id()));
-        self.state.save(&self.dir)?;
-        Ok(Guest { child, log: path })
+        let launch = Launch {
+            name: name.to_owned(),
+            program: program.to_owned(),
+            args: args.to_owned(),
+        };
+        let log = launch.log(&self.dir);
+        let child = self.start_process(launch)?;
+        Ok(Guest { child, log })
     }
 
     /// Let the cluster live on after this process; return the administrator's kubeconfig.
     pub(crate) fn detach(mut self) -> Result<PathBuf> {
         if let Some(watchdog) = self.watchdog.take() {
             watchdog.release()?;
+            self.state.group = None;
+            self.state.save(&self.dir)?;
         }
         Ok(self.state.kubeconfig.clone())
     }
@@ -129,16 +130,19 @@ impl Cluster {
             certificates: &certificates,
             ports,
         };
+        let kubeconfig = certificates.kubeconfig(&ADMIN, &plan.server())?;
+        let watchdog = Watchdog::start(dir)?;
         let state = State {
             name: spec.name.clone(),
-            kubeconfig: certificates.kubeconfig(&ADMIN, &plan.server())?,
+            kubeconfig,
             processes: Vec::new(),
+            group: Some(watchdog.group()),
         };
         let mut cluster = Self {
             dir: dir.to_owned(),
             state,
             children: Vec::new(),
-            watchdog: Some(Watchdog::start(dir)?),
+            watchdog: Some(watchdog),
         };
         let mut progress = Progress::start(format!("starting cluster {}", spec.name));
         cluster.bring_up(tools, &plan, spec, &mut progress)?;
@@ -175,20 +179,20 @@ impl Cluster {
 
     fn launch(&mut self, tools: &Tools, component: Component) -> Result<()> {
         let Component { tool, args } = component;
-        let log = File::create(self.log(tool)).context("a log file")?;
-        let group = self.watchdog.as_ref().context("the cluster is on its own")?.group();
-        let child = kubectl::command(tools.path(tool)?, &self.dir)
-            .args(args)
-            .current_dir(&self.dir)
-            .process_group(group)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
-            .with_context(|| format!("starting {}", tool.name()))?;
-        self.state.processes.push(Process::note(tool.name(), child.id()));
+        let child = self.start_process(Launch {
+            name: tool.name().to_owned(),
+            program: tools.path(tool)?.to_owned(),
+            args,
+        })?;
         self.children.push((tool, child));
-        self.state.save(&self.dir)
+        Ok(())
+    }
+
+    fn start_process(&mut self, launch: Launch) -> Result<Child> {
+        let child = launch.start(&self.dir, self.state.group)?;
+        self.state.processes.push(Process::note(launch, child.id()));
+        self.state.save(&self.dir)?;
+        Ok(child)
     }
 
     /// Wait for `ready`, as long as every component runs.

@@ -6,8 +6,10 @@
 mod certificates;
 mod components;
 mod kubectl;
+mod launch;
 mod local;
 mod nodes;
+mod parts;
 mod ports;
 mod process;
 mod spec;
@@ -15,10 +17,12 @@ mod state;
 pub(crate) mod watchdog;
 
 use std::fs::{self, File};
+use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
 pub(crate) use self::local::{Cluster, Guest};
+use self::parts::Choice;
 pub(crate) use self::spec::ClusterSpec;
 use self::state::State;
 use crate::places::Places;
@@ -40,6 +44,28 @@ pub(crate) enum Command {
         #[arg(long)]
         name: Option<String>,
     },
+    /// End one component of a running cluster at once, as a crash would.
+    Stop(Choice),
+    /// Start a component again that was stopped.
+    Start {
+        #[command(flatten)]
+        choice: Choice,
+        /// Controllers that kube-controller-manager shall not run from now on; empty: it runs all [default: as before].
+        #[arg(long, value_delimiter = ',', value_name = "CONTROLLERS")]
+        kcm_without: Option<Vec<String>>,
+    },
+    /// Keep a copy of all that a running cluster stores; it takes the place of an earlier one.
+    Snapshot {
+        /// Which cluster.
+        #[arg(long, default_value = "dev")]
+        name: String,
+    },
+    /// Put a cluster's store back to the copy: kube-apiserver and etcd are stopped and started again.
+    Restore {
+        /// Which cluster.
+        #[arg(long, default_value = "dev")]
+        name: String,
+    },
 }
 
 /// Run the command.
@@ -48,7 +74,21 @@ pub(crate) fn run(places: &Places, command: &Command) -> Result<()> {
         Command::Up(spec) => up(places, spec),
         Command::Down { name } => down(places, name),
         Command::Status { name } => status(places, name.as_deref()),
+        Command::Stop(choice) => change(places, &choice.name, |_, state| state.stop(choice.part)),
+        Command::Start { choice, kcm_without } => change(places, &choice.name, |dir, state| {
+            state.start(dir, choice.part, kcm_without.as_deref())
+        }),
+        Command::Snapshot { name } => change(places, name, |dir, state| state.snapshot(dir)),
+        Command::Restore { name } => change(places, name, |dir, state| state.restore(dir)),
     }
+}
+
+/// Change the running cluster `name`, whose directory and state `change` gets.
+fn change(places: &Places, name: &str, change: impl FnOnce(&Path, &mut State) -> Result<()>) -> Result<()> {
+    let _lock = lock(places, name)?;
+    let dir = places.cluster(name)?;
+    let mut state = State::load(&dir)?.with_context(|| format!("there is no cluster {name}"))?;
+    change(&dir, &mut state)
 }
 
 fn up(places: &Places, spec: &ClusterSpec) -> Result<()> {
@@ -88,7 +128,7 @@ fn status(places: &Places, name: Option<&str>) -> Result<()> {
         }
         for process in &state.processes {
             let condition = if process.is_alive() { "running" } else { "gone" };
-            table.add_row([state.name.as_str(), &process.name, &process.pid.to_string(), condition]);
+            table.add_row([state.name.as_str(), process.name(), &process.pid.to_string(), condition]);
         }
     }
     if table.is_empty() {

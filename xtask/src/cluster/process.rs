@@ -8,11 +8,14 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use super::launch::Launch;
+
 /// One process of a cluster.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Process {
-    /// The component that it runs.
-    pub(crate) name: String,
+    /// How it was started.
+    #[serde(flatten)]
+    pub(super) launch: Launch,
     pub(crate) pid: u32,
     /// When it started, in the system's own words: a reused id has another one.
     started: String,
@@ -20,12 +23,17 @@ pub(crate) struct Process {
 
 impl Process {
     /// Take note of a process that was just started.
-    pub(super) fn note(name: &str, pid: u32) -> Self {
+    pub(super) fn note(launch: Launch, pid: u32) -> Self {
         Self {
-            name: name.to_owned(),
+            launch,
             pid,
             started: start_of(pid).unwrap_or_default(),
         }
+    }
+
+    /// The component that it runs.
+    pub(crate) fn name(&self) -> &str {
+        &self.launch.name
     }
 
     /// Does it still run? A process that ended and that nobody has waited for yet does not.
@@ -35,10 +43,15 @@ impl Process {
 
     /// End it at once. Nothing a cluster stores outlives it, so nobody needs the time to finish.
     pub(super) fn kill(&self) -> nix::Result<()> {
+        self.signal(Signal::SIGKILL)
+    }
+
+    /// Send it a signal, unless it has ended.
+    pub(super) fn signal(&self, signal: Signal) -> nix::Result<()> {
         let (true, Ok(pid)) = (self.is_alive(), i32::try_from(self.pid)) else {
             return Ok(());
         };
-        match kill(Pid::from_raw(pid), Signal::SIGKILL) {
+        match kill(Pid::from_raw(pid), signal) {
             Ok(()) | Err(Errno::ESRCH) => Ok(()),
             Err(error) => Err(error),
         }
@@ -73,6 +86,8 @@ fn start_in_ps(line: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]
@@ -93,7 +108,12 @@ mod tests {
 
     #[test]
     fn a_reused_process_id_is_not_ours() {
-        let this = Process::note("this test", std::process::id());
+        let launch = Launch {
+            name: "this test".to_owned(),
+            program: PathBuf::new(),
+            args: Vec::new(),
+        };
+        let this = Process::note(launch, std::process::id());
         assert!(this.is_alive());
         let other = Process {
             started: "1".to_owned(),

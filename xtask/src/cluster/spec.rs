@@ -39,25 +39,24 @@ impl ClusterSpec {
     pub(super) fn needs_scheduler(&self) -> bool {
         self.scheduler || self.nodes > 0
     }
+}
 
-    /// The value of kube-controller-manager's `--controllers`.
-    pub(super) fn controllers(&self) -> String {
-        let mut list = "*".to_owned();
-        for name in self
-            .kcm_without
-            .iter()
-            .map(|name| name.trim())
-            .filter(|name| !name.is_empty())
-        {
-            let suffix = if name.ends_with("-controller") {
-                ""
-            } else {
-                "-controller"
-            };
-            list.extend([",-", name, suffix]);
-        }
-        list
+/// The value of kube-controller-manager's `--controllers` that leaves these out.
+pub(super) fn all_but(controllers: &[String]) -> String {
+    let mut list = "*".to_owned();
+    for name in controllers
+        .iter()
+        .map(|name| name.trim())
+        .filter(|name| !name.is_empty())
+    {
+        let suffix = if name.ends_with("-controller") {
+            ""
+        } else {
+            "-controller"
+        };
+        list.extend([",-", name, suffix]);
     }
+    list
 }
 
 fn checked_name(name: &str) -> Result<String, String> {
@@ -82,10 +81,12 @@ mod tests {
 
     #[test]
     fn controllers_to_leave_out_may_be_named_in_short() {
-        assert_eq!(without(&[]).controllers(), "*");
+        let list = |names: &[&str]| all_but(&without(names).kcm_without);
+        assert_eq!(list(&[]), "*");
+        assert_eq!(list(&[""]), "*");
         let expected = "*,-deployment-controller,-replicaset-controller,-ttl-after-finished-controller";
         assert_eq!(
-            without(&["deployment", "replicaset-controller", " ttl-after-finished"]).controllers(),
+            list(&["deployment", "replicaset-controller", " ttl-after-finished"]),
             expected
         );
     }

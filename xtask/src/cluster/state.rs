@@ -17,6 +17,8 @@ pub(crate) struct State {
     /// The administrator's kubeconfig.
     pub(crate) kubeconfig: PathBuf,
     pub(crate) processes: Vec<Process>,
+    /// The process group that ends with the command that started the cluster; none once the cluster may outlive it.
+    pub(super) group: Option<i32>,
 }
 
 impl State {
@@ -60,7 +62,7 @@ impl State {
         for process in &self.processes {
             process
                 .kill()
-                .with_context(|| format!("ending {} ({})", process.name, process.pid))?;
+                .with_context(|| format!("ending {} ({})", process.name(), process.pid))?;
         }
         let gone = clock::wait_until(Duration::from_secs(10), || {
             Ok(!self.processes.iter().any(Process::is_alive))
@@ -78,6 +80,7 @@ fn file(dir: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use super::super::launch::Launch;
     use super::*;
 
     #[test]
@@ -86,11 +89,16 @@ mod tests {
         let dir = clusters.path().join("a");
         assert!(State::load(&dir).unwrap().is_none());
         fs::create_dir(&dir).unwrap();
-        let process = Process::note("this test", std::process::id());
+        let launch = Launch {
+            name: "this test".to_owned(),
+            program: PathBuf::new(),
+            args: Vec::new(),
+        };
         let state = State {
             name: "a".to_owned(),
             kubeconfig: dir.join("kubeconfig"),
-            processes: vec![process],
+            processes: vec![Process::note(launch, std::process::id())],
+            group: None,
         };
         state.save(&dir).unwrap();
         let loaded = State::load_all(clusters.path()).unwrap();
@@ -105,6 +113,7 @@ mod tests {
             name: "a".to_owned(),
             kubeconfig: PathBuf::new(),
             processes: Vec::new(),
+            group: None,
         };
         assert!(!state.all_alive());
     }

@@ -7,6 +7,8 @@
 //! |---|---|
 //! | `WORKLOAD_TEST_OURS` | kubeconfig of a server on which nobody runs the controllers that ours replace |
 //! | `WORKLOAD_TEST_KCM` | kubeconfig of a server on which kube-controller-manager runs all of its own |
+//! | `WORKLOAD_TEST_TAKEOVER` | only in stage `takeover`: kubeconfig of a cluster whose components tests stop and start |
+//! | `WORKLOAD_TEST_TAKEOVER_CLUSTER`, `WORKLOAD_XTASK` | its name, and the program that does so (`xtask cluster stop` ...) |
 //! | `WORKLOAD_CONTROLLER_BIN_DIR` | directory of our controllers' binaries |
 //! | `KUBECTL`, `HELM` | paths of the programs |
 //! | `KUBECONFIG` | only in stage `e2e`: a cluster with three simulated nodes |
@@ -41,7 +43,7 @@ struct Stage {
     run: fn(&mut Run<'_>) -> Result<()>,
 }
 
-const STAGES: [Stage; 8] = [
+const STAGES: [Stage; 9] = [
     Stage {
         name: "fmt",
         run: |run| run.cargo(&["fmt", "--all", "--check"]),
@@ -79,6 +81,10 @@ const STAGES: [Stage; 8] = [
     Stage {
         name: "server",
         run: |run| run.server(),
+    },
+    Stage {
+        name: "takeover",
+        run: |run| run.takeover(),
     },
     Stage {
         name: "e2e",

@@ -1,13 +1,13 @@
 //! Running cargo, and counting what its tests say.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::servers::{self, Servers};
+use super::servers::{self, Servers, Takeover};
 use super::summary::Tally;
 use crate::places::{self, Places};
 use crate::tools::{Tool, Tools};
@@ -15,6 +15,9 @@ use crate::workspace::Workspace;
 
 /// The module of the charts' tests whose tests need a server.
 const ON_A_SERVER: &str = "server::";
+
+/// The modules of the controllers' tests that need a cluster for themselves.
+const ALONE: [&str; 2] = ["takeover::", "outages::"];
 
 /// Tests with a server spend their time waiting for it, so there can be more of them at once than processors.
 const TEST_THREADS: &str = "--test-threads=8";
@@ -27,7 +30,7 @@ const HELM: (&str, Tool) = ("HELM", Tool::Helm);
 pub(super) struct Run<'a> {
     places: &'a Places,
     tally: Tally,
-    environment: Vec<(&'static str, PathBuf)>,
+    environment: Vec<(&'static str, OsString)>,
 }
 
 impl<'a> Run<'a> {
@@ -69,7 +72,23 @@ impl<'a> Run<'a> {
         let servers = Servers::start(self.places)?;
         self.environment.extend(servers.environment());
         let of_charts = self.test(&charts, &["--", ON_A_SERVER]);
-        self.test(&controllers, &["--", TEST_THREADS]).and(of_charts)
+        let mut rest = vec!["--", TEST_THREADS];
+        rest.extend(ALONE.iter().flat_map(|module| ["--skip", *module]));
+        self.test(&controllers, &rest).and(of_charts)
+    }
+
+    /// Tests that stop and start the components of a cluster, one after the other.
+    pub(super) fn takeover(&mut self) -> Result<()> {
+        let workspace = Workspace::load()?;
+        let controllers = tests(&workspace, Kind::Server);
+        self.build(&workspace, controllers.clone())?;
+        self.provide(&[KUBECTL, HELM])?;
+        let xtask = workspace.target_directory.join("debug").join("xtask");
+        self.environment.push(("WORKLOAD_XTASK", xtask.into()));
+        let cluster = Takeover::start(self.places)?;
+        self.environment.extend(cluster.environment(self.places)?);
+        let rest = [&["--", "--test-threads=1"][..], &ALONE].concat();
+        self.test(&controllers, &rest)
     }
 
     /// Scenarios on a whole cluster.
@@ -83,7 +102,7 @@ impl<'a> Run<'a> {
         self.build(&workspace, scenarios.clone())?;
         self.provide(&[KUBECTL, HELM])?;
         let cluster = servers::with_nodes(self.places)?;
-        self.environment.push(("KUBECONFIG", cluster.kubeconfig().to_owned()));
+        self.environment.push(("KUBECONFIG", cluster.kubeconfig().into()));
         self.test(&scenarios, &["--", TEST_THREADS])
     }
 
@@ -94,7 +113,7 @@ impl<'a> Run<'a> {
         args.extend(tests);
         self.cargo(&args)?;
         let directory = workspace.target_directory.join("debug");
-        self.environment.push(("WORKLOAD_CONTROLLER_BIN_DIR", directory));
+        self.environment.push(("WORKLOAD_CONTROLLER_BIN_DIR", directory.into()));
         Ok(())
     }
 
@@ -103,7 +122,7 @@ impl<'a> Run<'a> {
         let programs: Vec<Tool> = wanted.iter().map(|(_, tool)| *tool).collect();
         let tools = Tools::resolve(self.places, &programs)?;
         for (variable, tool) in wanted {
-            self.environment.push((variable, tools.path(*tool)?.to_owned()));
+            self.environment.push((variable, tools.path(*tool)?.into()));
         }
         Ok(())
     }

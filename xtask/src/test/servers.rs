@@ -1,6 +1,6 @@
 //! The API servers that all tests share.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
 
 use anyhow::Result;
 
@@ -28,9 +28,28 @@ impl Servers {
     }
 
     /// How tests find them.
-    pub(super) fn environment(&self) -> [(&'static str, PathBuf); 2] {
+    pub(super) fn environment(&self) -> [(&'static str, OsString); 2] {
         [("WORKLOAD_TEST_OURS", &self.ours), ("WORKLOAD_TEST_KCM", &self.kcm)]
-            .map(|(name, cluster)| (name, cluster.kubeconfig().to_owned()))
+            .map(|(name, cluster)| (name, cluster.kubeconfig().into()))
+    }
+}
+
+/// A cluster whose components one test at a time stops and starts. It ends with this value.
+pub(super) struct Takeover(Cluster);
+
+impl Takeover {
+    /// Start it.
+    pub(super) fn start(places: &Places) -> Result<Self> {
+        Cluster::start(places, &spec("takeover", &[POD_GARBAGE])).map(Self)
+    }
+
+    /// How tests find it, and how the commands find it that tests run.
+    pub(super) fn environment(&self, places: &Places) -> Result<[(&'static str, OsString); 3]> {
+        Ok([
+            ("WORKLOAD_TEST_TAKEOVER", self.0.kubeconfig().into()),
+            ("WORKLOAD_TEST_TAKEOVER_CLUSTER", self.0.name().into()),
+            ("WORKLOAD_CACHE_DIR", places.cache()?.into()),
+        ])
     }
 }
 

@@ -22,6 +22,7 @@ mod rollback;
 mod rolling;
 mod scale;
 mod scaling;
+mod takeover;
 mod victims;
 
 use testkit::object::Stored;

@@ -104,6 +104,11 @@ impl Expectations {
         }
     }
 
+    /// Drops all records: the server was restored from a backup, and knows nothing of what was written before.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
     fn settle(&mut self, child: &Child) -> Option<ObjectKey> {
         let owner = self.owners.remove(child)?;
         self.remove_from(&owner, child);
@@ -163,6 +168,16 @@ mod tests {
         assert_eq!(expectations.check(&key("web"), now), open(1));
         assert_eq!(expectations.leaving(&Uid::new("u2")), Some(key("web")));
         assert_eq!(expectations.check(&key("web"), now), Settlement::Settled);
+    }
+
+    #[test]
+    fn after_a_restore_from_a_backup_nothing_is_awaited() {
+        let (mut expectations, now) = (Expectations::default(), start());
+        expectations.expect(&key("web"), pod("web-1"), now);
+        expectations.expect(&key("web"), leaving("u2"), now);
+        expectations.clear();
+        assert_eq!(expectations.check(&key("web"), now), Settlement::Settled);
+        assert_eq!(expectations.leaving(&Uid::new("u2")), None);
     }
 
     // proves: deployment/C-23, deployment/T-18

@@ -11,6 +11,7 @@
 
 // pure
 pub mod condition;
+pub mod doubts;
 pub mod expectations;
 pub mod freshness;
 pub mod id;

@@ -15,7 +15,7 @@ use crate::act::{Executor, Ledger};
 use crate::expectations::{HOLD, Settlement};
 use crate::freshness::Freshly;
 use crate::id::ObjectKey;
-use crate::outcome::{Failure, Outcome, Retry, Verb};
+use crate::outcome::{Failure, FailureClass, Outcome, Retry, Verb};
 use crate::plan::{Plan, Stage, Target, Wake};
 use crate::queue::{self, Verdict};
 use crate::time::SharedClock;
@@ -80,6 +80,13 @@ impl<W: Workload> Reconciler<W> {
             self.told.forget(&key);
             return Verdict::Done(Wake::OnChange);
         };
+        match self.executor.resolve_doubts(&root).await {
+            // Without the right to look it up only time or a cache can tell.
+            Err(failure) if failure.class != FailureClass::Rejected => {
+                return failed::<W>(&root, &failure, Wake::OnChange);
+            }
+            Ok(()) | Err(_) => {}
+        }
         let Some(pass) = self.gate(&root) else {
             return Verdict::Held;
         };

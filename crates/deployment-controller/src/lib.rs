@@ -70,8 +70,6 @@ fn install_deployments(site: &mut Site, caches: &mut Caches) {
     let owners = Arc::clone(&roots);
     sets.subscribe(wakes.on(move |delta| deployment::watches::of_replica_set(delta, &owners)));
     pods.subscribe(wakes.on(move |delta| deployment::watches::of_pod(delta, &set_store, &roots)));
-    deployments.on_other_history(wakes.on_other_history());
-    sets.on_other_history(wakes.on_other_history());
 }
 
 fn install_replica_sets(site: &mut Site, caches: &mut Caches) {
@@ -93,6 +91,4 @@ fn install_replica_sets(site: &mut Site, caches: &mut Caches) {
     deployments.subscribe(wakes.on(move |delta| replicaset::watches::of_deployment(delta, &owned)));
     sets.subscribe(wakes.on(replicaset::watches::of_replica_set));
     pods.subscribe(wakes.on(move |delta| replicaset::watches::of_pod(delta, &roots)));
-    sets.on_other_history(wakes.on_other_history());
-    pods.on_other_history(wakes.on_other_history());
 }

@@ -12,6 +12,7 @@ const LAYERS: [(&str, &[&str]); 5] = [
         "pure",
         &[
             "condition",
+            "doubts",
             "expectations",
             "freshness",
             "id",

@@ -11,6 +11,7 @@ use crate::act::executor::{Then, Turn, is_unknown, stored};
 use crate::act::live::{Call, JSON, Stored};
 use crate::act::patience::{Patience, leaves_doubt};
 use crate::act::{names, slow_start};
+use crate::doubts::Effect;
 use crate::id::{Kind, ObjectKey};
 use crate::outcome::{Failure, FailureClass, Receipt, Verb};
 use crate::plan::{Address, Create, NewName, Note};
@@ -49,29 +50,42 @@ impl Turn<'_> {
     /// Creates one object, under another random name if the first belongs to somebody else. The name tried last comes back
     /// with the result.
     async fn create_one(&self, create: &Create) -> (Arc<str>, Result<Receipt, Failure>) {
-        let mut name = names::choose(&create.name);
+        let (mut name, mut past) = self.first_name(create);
         for _ in 1..names::ATTEMPTS {
-            let result = self.create_named(create, &name).await;
+            let result = self.create_named(create, &name, past).await;
             let taken = result
                 .as_ref()
                 .is_err_and(|failure| failure.class == FailureClass::AlreadyExists);
             if !taken || matches!(create.name, NewName::Exact(_)) {
                 return (name, result);
             }
-            name = names::choose(&create.name);
+            (name, past) = (names::choose(&create.name), Past::None);
         }
-        let result = self.create_named(create, &name).await;
+        let result = self.create_named(create, &name, past).await;
         (name, result)
+    }
+
+    /// The name under which an earlier create may still arrive, if there is one: two creates under one name make one object.
+    fn first_name(&self, create: &Create) -> (Arc<str>, Past) {
+        let now = self.executor.clock.instant();
+        let doubtful = match &create.name {
+            NewName::Random(_) => self.executor.ledger.doubtful_name(&self.owner.key, create.kind, now),
+            NewName::Exact(_) => None,
+        };
+        doubtful.map_or_else(
+            || (names::choose(&create.name), Past::None),
+            |name| (name, Past::AnswerLost),
+        )
     }
 
     /// Creates under exactly this name. While it is in doubt whether that has happened the same create is sent again; if the
     /// name is taken by then, whoever controls the object says whether it is ours.
-    async fn create_named(&self, create: &Create, name: &Arc<str>) -> Result<Receipt, Failure> {
+    async fn create_named(&self, create: &Create, name: &Arc<str>, past: Past) -> Result<Receipt, Failure> {
         let key = ObjectKey::new(Arc::clone(&create.namespace), Arc::clone(name));
         let (ledger, clock) = (&self.executor.ledger, &self.executor.clock);
         ledger.creating(&self.owner.key, create.kind, &key, clock.instant());
         let mut patience = Patience::new(clock.instant());
-        let mut in_doubt = false;
+        let mut in_doubt = past == Past::AnswerLost;
         let result = loop {
             let mut result = stored(self.send_create(create, name).await);
             in_doubt |= is_unknown(&result);
@@ -86,7 +100,9 @@ impl Turn<'_> {
         };
         let result = result.map_err(|failure| if in_doubt { doubtful(failure) } else { failure });
         // A confirmed create is covered by its version (freshness); only one whose fate is unknown stays expected.
-        if !is_unknown(&result) {
+        if is_unknown(&result) {
+            self.doubt(Address { kind: create.kind, key }, Effect::Create);
+        } else {
             ledger.create_settled(create.kind, &key);
         }
         result
@@ -124,6 +140,14 @@ impl Turn<'_> {
             version: found.metadata.version(),
         })
     }
+}
+
+/// What happened to a name before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Past {
+    None,
+    /// A create was sent under it and its answer was lost.
+    AnswerLost,
 }
 
 /// A failure after an attempt whose answer was lost. Unless it proves that there is no such object of ours, the lost attempt

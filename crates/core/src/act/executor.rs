@@ -17,6 +17,7 @@ use crate::act::ledger::Ledger;
 use crate::act::live::{Call, Live, MERGE, STRATEGIC, Stored};
 use crate::act::metrics::ActMetrics;
 use crate::act::removals::Refusals;
+use crate::doubts::{Doubt, Effect};
 use crate::events::Recorder;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Verb};
@@ -175,6 +176,13 @@ impl Turn<'_> {
             }
         }
         Then::GoOn
+    }
+
+    /// Keeps a write whose answer was lost, to be looked up before the owner's next turn.
+    pub(super) fn doubt(&self, address: Address, effect: Effect) {
+        let since = self.executor.clock.instant();
+        let doubt = Doubt { address, effect, since };
+        self.executor.ledger.in_doubt(&self.owner.key, doubt);
     }
 
     async fn send_patch(&self, target: &Target, part: &str, form: PatchForm, body: Value) -> Result<Bytes, Failure> {

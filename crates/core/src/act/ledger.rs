@@ -7,10 +7,12 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use crate::cache::{Delta, Progress};
+use crate::doubts::{Doubt, Doubts, Effect};
 use crate::expectations::{Child, Expectations, Settlement};
 use crate::freshness::{Freshly, Freshness};
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::meta::Object;
+use crate::plan::Address;
 
 /// Expectations and freshness of all objects of one workload.
 #[derive(Debug)]
@@ -18,6 +20,7 @@ pub struct Ledger {
     root: Kind,
     expectations: Mutex<Expectations>,
     freshness: Mutex<Freshness>,
+    doubts: Mutex<Doubts>,
 }
 
 impl Ledger {
@@ -27,6 +30,7 @@ impl Ledger {
             root,
             expectations: Mutex::default(),
             freshness: Mutex::default(),
+            doubts: Mutex::default(),
         }
     }
 
@@ -54,6 +58,34 @@ impl Ledger {
         self.expectations.lock().withdraw(&Child::Leaving(child.clone()));
     }
 
+    /// The answer to a create or delete of `owner` was lost. It stays awaited until a cache shows it or
+    /// [`Self::not_applied`] says that there is nothing to see.
+    pub(super) fn in_doubt(&self, owner: &ObjectKey, doubt: Doubt) {
+        self.doubts.lock().add(owner, doubt);
+    }
+
+    /// Takes out what is to be looked up for `owner` before its next turn.
+    pub(super) fn take_doubts(&self, owner: &ObjectKey) -> Vec<Doubt> {
+        self.doubts.lock().take(owner)
+    }
+
+    /// A write in doubt was not applied. The name of a create is kept for the next one, for it may still arrive.
+    pub(super) fn not_applied(&self, owner: &ObjectKey, doubt: Doubt) {
+        let Address { kind, key } = &doubt.address;
+        match &doubt.effect {
+            Effect::Delete(uid) => self.not_deleted(uid),
+            Effect::Create => {
+                self.create_settled(*kind, key);
+                self.doubts.lock().not_there(owner, doubt);
+            }
+        }
+    }
+
+    /// The name that the next create of this kind for `owner` has to use, because an earlier one may still arrive under it.
+    pub(super) fn doubtful_name(&self, owner: &ObjectKey, kind: Kind, now: Instant) -> Option<Arc<str>> {
+        self.doubts.lock().take_name(owner, kind, now)
+    }
+
     /// A write for `owner` returned this version.
     pub(super) fn wrote(&self, owner: &ObjectKey, uid: &Uid, kind: Kind, version: &ResourceVersion) {
         self.freshness.lock().wrote(owner, uid, kind, version);
@@ -72,6 +104,7 @@ impl Ledger {
         match delta {
             Delta::Applied { new, .. } => {
                 let meta = new.meta();
+                self.doubts.lock().appeared(T::KIND, &meta.key);
                 expectations.appeared(T::KIND, &meta.key);
                 if meta.is_terminating() {
                     expectations.leaving(&meta.uid);
@@ -84,10 +117,12 @@ impl Ledger {
         }
     }
 
-    /// The server turned out to have another history, as after a restore from a backup: no version that was written before
-    /// can be waited for.
-    pub fn forget_versions(&self) {
+    /// The server turned out to have another history, as after a restore from a backup, and every cache shows it: nothing
+    /// that was written before can be waited for.
+    pub fn start_over(&self) {
+        self.expectations.lock().clear();
         self.freshness.lock().clear();
+        self.doubts.lock().clear();
     }
 
     /// Whether the caches have caught up with what was written for this owner.
@@ -104,6 +139,7 @@ impl Ledger {
     pub fn forget(&self, owner: &ObjectKey) {
         self.expectations.lock().forget(owner);
         self.freshness.lock().forget(owner);
+        self.doubts.lock().forget(owner);
     }
 }
 

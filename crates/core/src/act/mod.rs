@@ -16,6 +16,7 @@ pub mod live;
 pub mod metrics;
 pub mod names;
 mod patience;
+mod proof;
 mod removals;
 pub mod slow_start;
 

@@ -12,9 +12,10 @@ use crate::act::classify::Asked;
 use crate::act::executor::{Then, Turn, is_unknown, stored};
 use crate::act::live::{Call, JSON, object_path};
 use crate::act::patience::{Patience, leaves_doubt};
+use crate::doubts::Effect;
 use crate::id::{ResourceVersion, Uid};
 use crate::outcome::{Failure, FailureClass, Receipt, Verb};
-use crate::plan::Delete;
+use crate::plan::{Address, Delete};
 
 /// How long a pod that a budget protects is left alone. Nobody tells when a budget allows more.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -105,7 +106,14 @@ impl Turn<'_> {
                 Ok(Receipt::Gone)
             }
             // An attempt whose answer was lost may have been applied, whatever came of the next.
-            Err(failure) if in_doubt => Err(Failure::new(FailureClass::Unknown, failure.message)),
+            Err(failure) if in_doubt => {
+                let address = Address {
+                    kind: target.kind,
+                    key: target.key.clone(),
+                };
+                self.doubt(address, Effect::Delete(target.uid.clone()));
+                Err(Failure::new(FailureClass::Unknown, failure.message))
+            }
             Err(failure) => {
                 ledger.not_deleted(&target.uid);
                 Err(failure)

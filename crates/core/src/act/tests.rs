@@ -114,7 +114,7 @@ pub(crate) fn target(kind: Kind, name: &str, uid: &str, version: &str) -> Target
     }
 }
 
-fn owner() -> Target {
+pub(crate) fn owner() -> Target {
     target(Kind::REPLICA_SET, "web", "o1", "5")
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn refusal(code: u16, reason: &str) -> Answer {
     Answer::Status(code, json!({"kind": "Status", "message": "no", "reason": reason}))
 }
 
-fn pods(count: usize) -> Vec<Create> {
+pub(crate) fn pods(count: usize) -> Vec<Create> {
     let create = Create {
         kind: Kind::POD,
         namespace: "shop".into(),

@@ -43,6 +43,7 @@ struct State {
 enum Door {
     Paused,
     Open,
+    Held,
     Closed,
 }
 
@@ -109,6 +110,14 @@ impl Queue {
         self.set(Door::Open);
     }
 
+    /// Hands out no keys until it is opened again, but takes them; turns that have begun go on. A paused queue stays paused.
+    pub fn hold(&self) {
+        let mut state = self.0.state.lock();
+        if state.door == Door::Open {
+            state.door = Door::Held;
+        }
+    }
+
     /// Hands out no more keys, and never again; workers end after the key that they have.
     pub fn close(&self) {
         self.set(Door::Closed);
@@ -145,7 +154,7 @@ impl Queue {
         let mut state = self.0.state.lock();
         match state.door {
             Door::Closed => return Found::Closed,
-            Door::Paused => return Found::Nothing { until: None },
+            Door::Paused | Door::Held => return Found::Nothing { until: None },
             Door::Open => {}
         }
         self.0.meters.added(state.keys.release_due(now));

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_paused_queue_takes_nothing() {
+    async fn a_paused_queue_takes_nothing_and_a_held_one_only_gathers() {
         let mut bench = bench(2, |_| after(Duration::ZERO, DONE));
         bench.add("a");
         bench.queue.add_after(ObjectKey::new("ns", "b"), Duration::from_secs(1));
@@ -194,6 +194,12 @@ mod tests {
         bench.add("c");
         let names: Vec<String> = bench.turns(1).await.into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["c"]);
+        bench.queue.hold();
+        bench.add("d");
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert!(bench.began.try_recv().is_err(), "held, not lost");
+        bench.queue.open();
+        assert_eq!(bench.turns(1).await[0].0, "d");
     }
 
     // proves: deployment/C-3, deployment/C-4

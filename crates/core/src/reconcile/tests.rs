@@ -20,7 +20,7 @@ use crate::plan::{
     Address, Claim, ClaimChange, Create, NewName, NewObject, Patch, PatchForm, Plan, Stage, StatusWrite, Target, Wake,
 };
 use crate::queue::{Turn as _, Verdict};
-use crate::time::{SystemClock, Timestamp};
+use crate::time::{Clock as _, SystemClock, Timestamp};
 use crate::workload::{Aids, Children, Conclusion, LiveRead, Observation, RetryLimit, Workload};
 
 /// What the toy does in one turn.
@@ -281,19 +281,48 @@ async fn while_a_create_may_have_happened_no_other_is_sent_but_the_status_is_kep
     let scene = scene(Does::Creates, |seen| {
         if seen.line.starts_with("POST") {
             Answer::Broken
+        } else if seen.line.starts_with("GET") {
+            let owner = json!([{"uid": "o1", "controller": true}]);
+            Answer::Status(
+                200,
+                json!({"metadata": {"uid": "p1", "resourceVersion": "8", "ownerReferences": owner}}),
+            )
         } else {
             object("o1", "5")
         }
     });
+    let begin = SystemClock.instant();
     assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
     scene.told();
-    let look_again = Wake::After(HOLD + Duration::from_secs(1));
+    let rest = HOLD.saturating_sub(SystemClock.instant() - begin);
+    let look_again = Wake::After(rest + Duration::from_secs(1));
     assert_eq!(
         scene.turn().await,
         Verdict::Done(look_again),
         "nothing else may ever wake it"
     );
-    assert_eq!(scene.told(), ["observe", "decide", "conclude", "PATCH status"]);
+    let told = scene.told();
+    assert!(told[0].starts_with("GET web-"), "{told:?}");
+    assert_eq!(told[1..], ["observe", "decide", "conclude", "PATCH status"]);
+}
+
+// proves: deployment/C-24
+#[tokio::test(start_paused = true)]
+async fn a_create_that_has_not_happened_is_sent_again_at_the_next_turn() {
+    let scene = scene(Does::Creates, |seen| {
+        if seen.line.starts_with("POST") {
+            Answer::Broken
+        } else if seen.line.starts_with("GET") {
+            refusal(404, "NotFound")
+        } else {
+            object("o1", "5")
+        }
+    });
+    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
+    let first = scene.told();
+    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
+    let creates = |told: &[String]| told.iter().filter(|line| line.starts_with("POST")).count();
+    assert_eq!(creates(&scene.told()), creates(&first));
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod args;
+mod history;
 pub mod process;
 pub mod signals;
 pub mod site;

@@ -128,8 +128,7 @@ impl Process {
         campaign.leading().await;
         let leading = async {
             // What the former leader wrote last may not be in these caches yet: list anew before acting on them.
-            self.site.caches.iter().for_each(|cache| cache.refresh());
-            self.synced().await;
+            self.refreshed().await;
             self.work().await
         };
         tokio::select! {
@@ -142,9 +141,27 @@ impl Process {
         tracing::info!("leading");
         self.site.loops.iter().for_each(Loop::open);
         loop {
-            tokio::time::sleep(RESYNC.mul_f64(1.0 + rand::random::<f64>())).await;
-            self.site.loops.iter().for_each(Loop::resync);
+            tokio::select! {
+                () = tokio::time::sleep(RESYNC.mul_f64(1.0 + rand::random::<f64>())) => {
+                    self.site.loops.iter().for_each(Loop::resync);
+                }
+                () = self.site.other_history.noticed() => self.start_over().await,
+            }
         }
+    }
+
+    /// No turn begins until every cache has listed what the server holds now.
+    async fn start_over(&self) {
+        self.refreshed().await;
+        self.site.other_history.is_dealt_with();
+        self.site.loops.iter().for_each(Loop::start_over);
+        tracing::info!("going on with the server as it is now");
+    }
+
+    /// Lists anew, and waits until every cache shows it.
+    async fn refreshed(&self) {
+        self.site.caches.iter().for_each(|cache| cache.refresh());
+        self.synced().await;
     }
 
     async fn synced(&self) {

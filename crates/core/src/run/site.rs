@@ -20,6 +20,7 @@ use crate::meta::Object;
 use crate::metrics::Metrics;
 use crate::queue::{Priority, Queue, QueueMetrics, Turn, Workers};
 use crate::reconcile::{Reconciler, ReconcilerParts, ToldMetrics};
+use crate::run::history::OtherHistory;
 use crate::time::SharedClock;
 use crate::workload::Workload;
 
@@ -29,6 +30,7 @@ pub struct Site {
     supplies: Supplies,
     pub(super) caches: Vec<Arc<dyn Filling>>,
     pub(super) loops: Vec<Loop>,
+    pub(super) other_history: OtherHistory,
 }
 
 /// What caches and loops are made with.
@@ -93,6 +95,7 @@ pub(super) struct Loop {
     pub(super) queue: Queue,
     pub(super) scribe: Scribe,
     pub(super) workers: Workers,
+    ledger: Arc<Ledger>,
     roots: Box<dyn Fn() -> Vec<ObjectKey> + Send + Sync>,
 }
 
@@ -108,6 +111,12 @@ impl Loop {
         for key in (self.roots)() {
             self.queue.add(key, Priority::Resync);
         }
+    }
+
+    /// Goes on with a server of another history, which every cache shows by now.
+    pub(super) fn start_over(&self) {
+        self.ledger.start_over();
+        self.open();
     }
 }
 
@@ -158,12 +167,6 @@ impl Wakes {
             }
         })
     }
-
-    /// Forgets what was written before the server turned out to have another history.
-    pub fn on_other_history(&self) -> Box<dyn Fn() + Send + Sync> {
-        let ledger = Arc::clone(&self.ledger);
-        Box::new(move || ledger.forget_versions())
-    }
 }
 
 impl Site {
@@ -172,6 +175,7 @@ impl Site {
             supplies,
             caches: Vec::new(),
             loops: Vec::new(),
+            other_history: OtherHistory::default(),
         }
     }
 
@@ -187,7 +191,9 @@ impl Site {
     }
 
     /// Has the process run a cache.
-    pub fn keep<T: Object>(&mut self, cache: Cache<T>) {
+    pub fn keep<T: Object>(&mut self, mut cache: Cache<T>) {
+        let other_history = self.other_history.clone();
+        cache.on_other_history(Box::new(move || other_history.notice()));
         self.caches.push(Arc::new(cache));
     }
 
@@ -229,7 +235,9 @@ impl Site {
             told: counters.told.clone(),
         }));
         let store = roots.store();
+        self.other_history.concerns(queue.clone());
         self.loops.push(Loop {
+            ledger: Arc::clone(&ledger),
             workers: Workers::start(&queue, self.supplies.workers, &turn),
             queue: queue.clone(),
             scribe,

@@ -10,6 +10,7 @@ mod step;
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -106,8 +107,8 @@ impl<T: Object> Cache<T> {
     }
 
     /// Calls `watcher` when the server turns out to have another history than before: its version is lower than one already
-    /// seen, as after a restore from a backup. Whatever was remembered by version is void then. The store already shows the
-    /// new state.
+    /// seen, as after a restore from a backup. Whatever was remembered by version is void then. The store begins to show the
+    /// new state only after this, unless it took the list itself to find out.
     pub fn on_other_history(&mut self, watcher: Box<dyn Fn() + Send + Sync>) {
         self.history_watchers.push(watcher);
     }
@@ -153,6 +154,7 @@ impl<T: Object> Cache<T> {
             machine: Machine::default(),
             generation: self.wanted.load(Ordering::SeqCst),
             warned: HashSet::new(),
+            told: false,
         };
         loop {
             let started = self.aids.clock.instant();
@@ -187,18 +189,9 @@ impl<T: Object> Cache<T> {
         self.aids.metrics.holds(T::KIND, self.store.len());
     }
 
-    fn listed(&self, method: Method, history: History, generation: u64) {
+    fn listed(&self, method: Method, generation: u64) {
         let (kind, objects) = (T::KIND.kind, self.store.len());
         self.aids.metrics.listed(T::KIND, method.as_str());
-        if history == History::Another {
-            tracing::warn!(
-                kind,
-                "the server's version is lower than before, as after a restore from a backup"
-            );
-            for watcher in &self.history_watchers {
-                watcher();
-            }
-        }
         if self.listed.send_replace(generation) < generation {
             tracing::info!(kind, objects, method = method.as_str(), "synced");
         }
@@ -257,6 +250,8 @@ struct Follower<'a, T: Object> {
     generation: u64,
     /// Objects that could not be decoded when last seen; each is logged once.
     warned: HashSet<ObjectKey>,
+    /// Whether the other history that the next list will show has been told already.
+    told: bool,
 }
 
 impl<T: Object> Follower<'_, T> {
@@ -280,7 +275,9 @@ impl<T: Object> Follower<'_, T> {
             }
             Ask::Version => {
                 let body = cache.feed.fetch(T::KIND, &Ask::Version).await?;
-                self.machine.version(&frame::version_of_list(&body)?);
+                if self.machine.version(&frame::version_of_list(&body)?) == History::Another {
+                    self.tell_other_history();
+                }
                 Ok(())
             }
             ask @ (Ask::Initial | Ask::Resume(_)) => self.stream(&ask).await,
@@ -336,7 +333,26 @@ impl<T: Object> Follower<'_, T> {
         }
         cache.publish(change.apply_to(&cache.store));
         if let Some(history) = complete {
-            cache.listed(self.machine.method(), history, self.generation);
+            if history == History::Another {
+                self.tell_other_history();
+            }
+            self.told = false;
+            cache.listed(self.machine.method(), self.generation);
+        }
+    }
+
+    /// Tells it once, until the list that belongs to it is complete.
+    fn tell_other_history(&mut self) {
+        if mem::replace(&mut self.told, true) {
+            return;
+        }
+        let kind = T::KIND.kind;
+        tracing::warn!(
+            kind,
+            "the server's version is lower than before, as after a restore from a backup"
+        );
+        for watcher in &self.cache.history_watchers {
+            watcher();
         }
     }
 

@@ -196,12 +196,14 @@ impl Machine {
     }
 
     /// Takes the version of the server's state: a lower one than ours means another history, so a fresh list.
-    pub(super) fn version(&mut self, current: &ResourceVersion) {
-        self.phase = if self.is_behind(current) {
-            Phase::default()
+    pub(super) fn version(&mut self, current: &ResourceVersion) -> History {
+        if self.is_behind(current) {
+            self.phase = Phase::default();
+            History::Another
         } else {
-            Phase::Live
-        };
+            self.phase = Phase::Live;
+            History::Same
+        }
     }
 
     /// Ends an attempt that took `lasted`, and says how long to wait before the next. `chance` is between 0 and 1.

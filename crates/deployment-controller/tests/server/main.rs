@@ -13,6 +13,7 @@ mod faults;
 mod fence;
 mod fields;
 mod lifecycle;
+mod outages;
 mod pausing;
 mod quota;
 mod recreate;

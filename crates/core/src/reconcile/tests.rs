@@ -275,7 +275,7 @@ async fn on_a_cache_that_never_catches_up_nothing_is_created_but_the_status_is_k
     assert_eq!(scene.told(), ["observe", "decide", "conclude", "PATCH status"]);
 }
 
-// proves: deployment/C-25
+// proves: deployment/C-25, deployment/C-26, deployment/L-14
 #[tokio::test(start_paused = true)]
 async fn while_a_create_may_have_happened_no_other_is_sent_but_the_status_is_kept() {
     let scene = scene(Does::Creates, |seen| {

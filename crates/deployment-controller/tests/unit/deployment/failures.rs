@@ -90,7 +90,7 @@ fn a_name_that_another_set_has_is_not_tried_but_counted() {
     }
 }
 
-// proves: deployment/D-36
+// proves: deployment/D-36, deployment/L-10
 #[test]
 fn a_refused_patch_does_not_stop_the_report() {
     let mut cluster = world();

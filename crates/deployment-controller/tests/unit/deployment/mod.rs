@@ -6,6 +6,7 @@ mod cluster;
 mod explain;
 mod failures;
 mod laws;
+mod order;
 mod progress;
 mod recreate;
 mod revisions;

@@ -85,7 +85,7 @@ fn the_base_of_a_share_is_what_the_set_was_sized_for(#[case] most: &str, #[case]
     assert_eq!(cluster.sizes(), expected);
 }
 
-// proves: deployment/D-22
+// proves: deployment/D-22, deployment/L-11
 #[rstest]
 #[case::half_a_pod_counts_as_one(10, 15, &[("a", 7), ("c", 3)], "a 11, c 4")]
 #[case::beyond_32_bits(2_000_000_000, 2_000_000_100, &[("a", 1_500_000_000), ("c", 500_000_000)], "a 1500000075, c 500000025")]

@@ -168,7 +168,7 @@ fn the_first_failure_is_kept_as_a_condition_until_nothing_fails() {
     check_condition(older(), 1, vec![], &foreign());
 }
 
-// proves: deployment/RS-22
+// proves: deployment/RS-22, deployment/L-6
 #[test]
 fn a_turn_that_may_not_scale_takes_the_condition_away() {
     let set = web(2).set(
@@ -177,6 +177,27 @@ fn a_turn_that_may_not_scale_takes_the_condition_away() {
     );
     let report = World::of(set, [owned("a")]).unsettled().report();
     assert_eq!(changed(&report)["conditions"].as_array().unwrap().len(), 1);
+}
+
+// proves: deployment/C-42
+#[test]
+fn of_several_failures_the_first_becomes_the_condition_and_each_an_event() {
+    let refused = ["first", "second", "third"].map(|why| failed(Verb::Create, FailureClass::Rejected, why));
+    let report = report(&World::of(web(4), [owned("a")]), refused.into());
+    let condition = &changed(&report)["conditions"][0];
+    assert_eq!(
+        (&condition["reason"], &condition["message"]),
+        (&json!("FailedCreate"), &json!("first"))
+    );
+    let messages: Vec<_> = report.notes.iter().map(|note| &*note.message).collect();
+    assert_eq!(
+        messages,
+        [
+            "Error creating: first",
+            "Error creating: second",
+            "Error creating: third"
+        ]
+    );
 }
 
 // proves: deployment/C-24, deployment/C-73

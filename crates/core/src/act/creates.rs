@@ -7,9 +7,8 @@ use http::Method;
 
 use crate::act::body;
 use crate::act::classify::Asked;
-use crate::act::executor::{Then, Turn, is_unknown, stored};
+use crate::act::executor::{TRIES, Then, Turn, is_unknown, leaves_doubt, stored};
 use crate::act::live::{Call, JSON, Stored};
-use crate::act::patience::{Patience, leaves_doubt};
 use crate::act::{names, slow_start};
 use crate::doubts::Effect;
 use crate::id::{Kind, ObjectKey};
@@ -82,22 +81,21 @@ impl Turn<'_> {
     /// name is taken by then, whoever controls the object says whether it is ours.
     async fn create_named(&self, create: &Create, name: &Arc<str>, past: Past) -> Result<Receipt, Failure> {
         let key = ObjectKey::new(Arc::clone(&create.namespace), Arc::clone(name));
-        let (ledger, clock) = (&self.executor.ledger, &self.executor.clock);
-        ledger.creating(&self.owner.key, create.kind, &key, clock.instant());
-        let mut patience = Patience::new(clock.instant());
+        let ledger = &self.executor.ledger;
+        ledger.creating(&self.owner.key, create.kind, &key, self.executor.clock.instant());
         let mut in_doubt = past == Past::AnswerLost;
-        let result = loop {
-            let mut result = stored(self.send_create(create, name).await);
+        let mut result = Err(Failure::new(FailureClass::Unknown, "not sent"));
+        for _ in 0..TRIES {
+            result = stored(self.send_create(create, name).await);
             in_doubt |= is_unknown(&result);
-            let class = |result: &Result<Receipt, Failure>| result.as_ref().err().map(|failure| failure.class);
-            if in_doubt && class(&result) == Some(FailureClass::AlreadyExists) {
+            let is_taken = |failure: &Failure| failure.class == FailureClass::AlreadyExists;
+            if in_doubt && result.as_ref().is_err_and(is_taken) {
                 result = self.ours(create.kind, &key).await;
             }
-            let repeat = in_doubt && class(&result).is_some_and(leaves_doubt);
-            if !repeat || !patience.lasts(clock).await {
-                break result;
+            if !(in_doubt && leaves_doubt(&result)) {
+                break;
             }
-        };
+        }
         let result = result.map_err(|failure| if in_doubt { doubtful(failure) } else { failure });
         // A confirmed create is covered by its version (freshness); only one whose fate is unknown stays expected.
         if is_unknown(&result) {

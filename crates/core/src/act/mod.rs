@@ -15,7 +15,6 @@ pub mod ledger;
 pub mod live;
 pub mod metrics;
 pub mod names;
-mod patience;
 mod proof;
 mod removals;
 pub mod slow_start;

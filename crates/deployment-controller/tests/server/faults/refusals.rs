@@ -22,7 +22,14 @@ fn blackout(code: u16, reason: &'static str) {
         proxy.reconnect();
         down.struck(9).await;
         scene.scale(Kind::DEPLOYMENT, "web", 5).await;
-        down.struck(12).await;
+        let code = code.to_string();
+        let failures = async || {
+            let metrics = controller(scene).metrics().await;
+            metrics.count("cache_watch_failures_total", &[("code", &code)])
+        };
+        scene
+            .eventually("every cache has failed", async || failures().await >= 3)
+            .await;
         // Reads are asked for again up to three times by the client itself.
         calm(proxy, began, &Which::all(), 4 * asked_at_most(began));
         // Caches that do not hear the server give nothing to do; an event may still be on its way.
@@ -30,8 +37,6 @@ fn blackout(code: u16, reason: &'static str) {
             calm(proxy, began, &Which::writes().of(kind), 0);
         }
         assert!(controller(scene).says("a list or watch failed") >= 3);
-        let failures = controller(scene).metrics().await;
-        assert!(failures.count("cache_watch_failures_total", &[("code", &code.to_string())]) >= 3);
         down.lift();
         scene.until_settled("web").await;
         assert_eq!(scene.look(|state| state.pods().len()), 5);

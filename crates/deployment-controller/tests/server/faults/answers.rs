@@ -29,8 +29,12 @@ fn a_create_whose_answer_is_lost_is_repeated_under_its_name_and_makes_one_object
             scene.quiet_for(Duration::from_secs(2)).await;
             assert_eq!(made_and_deleted(scene, Kind::POD), (4, 0));
             assert_eq!(made_and_deleted(scene, Kind::REPLICA_SET), (1, 0));
-            assert_eq!(names_asked_for(proxy, Kind::POD), (4, 4 + times));
-            assert_eq!(names_asked_for(proxy, Kind::REPLICA_SET), (1, 1 + times));
+            for (kind, wanted) in [(Kind::POD, 4), (Kind::REPLICA_SET, 1)] {
+                let (names, requests) = names_asked_for(proxy, kind);
+                assert_eq!(names, wanted, "{kind}: each under one name");
+                // What the third answer would have said is looked up instead.
+                assert!(requests <= wanted + times, "{kind}: {requests} requests");
+            }
         });
     }
 }

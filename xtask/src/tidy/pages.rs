@@ -1,4 +1,4 @@
-//! Pages that list something must list all of it: metrics, labels and annotations, opt-ins.
+//! Pages that list something must list all of it: metrics, labels and annotations, opt-ins. A test that a page names must exist.
 
 use super::Report;
 use super::code::without_tests;
@@ -7,6 +7,7 @@ use super::repository::{File, Repository};
 const METRICS: &str = "docs/metrics.md";
 const LABELS: &str = "docs/labels.md";
 const OPT_INS: &str = "docs/opt-ins.md";
+const FAILURE_MODES: &str = "docs/failure-modes.md";
 
 /// How metrics are given their names.
 const NAMING: [&str; 3] = [".register(", ".register_with_unit(", ".encode_descriptor("];
@@ -32,6 +33,25 @@ pub(super) fn check(repository: &Repository, report: &mut Report) {
             }
         }
     }
+    for page in repository.file(FAILURE_MODES) {
+        for test in tests(&page.text).filter(|test| !has_function(repository, test)) {
+            report.problem(&page.path, format!("names a test {test}, which does not exist"));
+        }
+    }
+}
+
+/// Names of tests in a page: sentences with underscores.
+fn tests(page: &str) -> impl Iterator<Item = &str> {
+    let is_sentence = |word: &&str| {
+        let fits = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        fits && word.matches('_').count() >= 5 && !word.ends_with("_total")
+    };
+    page.split('`').skip(1).step_by(2).filter(is_sentence)
+}
+
+fn has_function(repository: &Repository, name: &str) -> bool {
+    let head = format!("fn {name}(");
+    repository.rust().any(|file| file.text.contains(&head))
 }
 
 fn demand(repository: &Repository, page: &str, word: &str, source: &str, report: &mut Report) {
@@ -103,6 +123,14 @@ mod tests {
         let source = ("crates/a-controller/src/deployment/words.rs", code);
         assert_eq!(problems(&[source]).len(), 1);
         assert_eq!(problems(&[source, (LABELS, "`example.com/revision`")]).len(), 0);
+    }
+
+    #[test]
+    fn a_test_that_a_page_names_must_exist() {
+        let page = (FAILURE_MODES, "| `a_b_c_d_e_f` | `some_metric_total` |");
+        assert_eq!(problems(&[page]).len(), 1);
+        let test = ("crates/a-controller/tests/server/main.rs", "fn a_b_c_d_e_f() {}");
+        assert_eq!(problems(&[page, test]).len(), 0);
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub const EVENT: Kind = core("Event", "events");
 pub const NAMESPACE: Kind = core("Namespace", "namespaces");
 /// core/v1 ServiceAccount.
 pub const SERVICE_ACCOUNT: Kind = core("ServiceAccount", "serviceaccounts");
+/// core/v1 Node; not in a namespace.
+pub const NODE: Kind = core("Node", "nodes");
 /// core/v1 ConfigMap.
 pub const CONFIG_MAP: Kind = core("ConfigMap", "configmaps");
 /// core/v1 ResourceQuota.

@@ -7,6 +7,7 @@
 //! - [`kubelet`] plays scheduler and kubelet: it binds pods, reports them ready or failed, and ends them.
 //! - [`cluster`] lets a test stop and start the components of a cluster.
 //! - [`proxy`] stands between a controller and its server, records what is asked and makes trouble.
+//! - [`parity`] plays one script twice, with the controller under test and with upstream's, and compares.
 //! - [`controller`] runs the program under test with the rights of its own service account and reads its metrics.
 #![allow(
     clippy::unwrap_used,
@@ -29,9 +30,11 @@ pub mod kubelet;
 mod leash;
 pub mod metrics;
 pub mod object;
+pub mod parity;
 mod program;
 pub mod proxy;
 pub mod record;
+mod rest;
 mod rollout;
 mod scene;
 pub mod server;

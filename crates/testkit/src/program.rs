@@ -76,6 +76,20 @@ pub async fn on(server: &'static Server, body: impl AsyncFnOnce(&mut Scene)) {
     perform(server, Subject::Nobody, None, body).await;
 }
 
+/// Runs a test on two stages at once: on the first the program under test is at work, on the second kube-controller-manager.
+pub(crate) fn side_by_side(program: &Program, body: impl AsyncFnOnce(&Scene, &Scene)) {
+    block_on(async {
+        let (Some(ours), Some(kcm)) = (Server::ours().await, Server::kcm().await) else {
+            return skipped("the servers of `cargo xtask test`");
+        };
+        let on_both = async |upstream: &mut Scene| {
+            let on_ours = async |ours: &mut Scene| body(ours, upstream).await;
+            Box::pin(perform(ours, Subject::Ours, Some((program, &[])), on_ours)).await;
+        };
+        perform(kcm, Subject::Upstream, None, on_both).await;
+    });
+}
+
 async fn play(subject: Subject, program: Option<(&Program, &[&str])>, body: impl AsyncFnOnce(&mut Scene)) {
     let server = match subject {
         Subject::Ours | Subject::Nobody => Server::ours().await,

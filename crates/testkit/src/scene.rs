@@ -177,7 +177,7 @@ impl Scene {
         self.recorded(self.api.merge(kind, name, &patch).await).await
     }
 
-    /// Deletes an object by a plain DELETE.
+    /// Deletes an object by a plain DELETE. Afterwards the record shows it gone or terminating.
     pub async fn delete(&self, kind: Kind, name: &str) {
         self.delete_with(kind, name, &Value::Null).await;
     }
@@ -188,6 +188,7 @@ impl Scene {
             .delete(kind, name, options)
             .await
             .unwrap_or_else(|error| panic!("{name}: {error}"));
+        self.record.catch_up(&self.api).await;
     }
 
     /// Looks at the namespace as it is recorded.
@@ -233,16 +234,27 @@ impl Scene {
 
     /// Watches for that long that nobody writes a workload object or pod.
     pub async fn quiet_for(&self, time: Duration) {
-        let workloads = |state: &State| {
-            state
-                .in_order()
-                .iter()
-                .filter(|write| write.object.kind() != EVENT.kind)
-                .count()
-        };
+        let workloads = |state: &State| state.count_writes(|write| write.object.kind() != EVENT.kind);
         let before = self.look(workloads);
         self.holds_for(time, "nothing is written", |state| workloads(state) == before)
             .await;
+    }
+
+    /// Waits until nobody has written a workload object or pod for that long.
+    pub async fn until_quiet_for(&self, time: Duration) {
+        let workloads = |state: &State| state.count_writes(|write| write.object.kind() != EVENT.kind);
+        let quiet = async {
+            let mut before = self.look(workloads);
+            while let Some(now) = self
+                .record
+                .find(time, |state| Some(workloads(state)).filter(|now| *now != before))
+                .await
+            {
+                before = now;
+            }
+        };
+        let end = tokio::time::timeout(WITHIN, quiet).await;
+        assert!(end.is_ok(), "somebody goes on writing");
     }
 
     async fn recorded(&self, answer: Result<Value, ApiError>) -> Stored {

@@ -116,6 +116,11 @@ impl State {
             .filter(move |version| version.object.kind() == kind.kind)
     }
 
+    /// How many recorded writes are such ones.
+    pub(crate) fn count_writes(&self, counts: impl Fn(&Version) -> bool) -> usize {
+        self.history.iter().filter(|write| counts(write)).count()
+    }
+
     /// Every recorded write, in the order in which the server accepted them.
     pub fn in_order(&self) -> Vec<&Version> {
         let mut all: Vec<_> = self.history.iter().collect();

@@ -14,6 +14,7 @@ mod fence;
 mod fields;
 mod lifecycle;
 mod outages;
+mod parity;
 mod pausing;
 mod quota;
 mod recreate;

@@ -11,7 +11,7 @@ use workload_core::id::Kind;
 use crate::{scenario, web};
 
 /// Lets the namespace have so much, such as `{"pods": 10}`, and waits until the server enforces it.
-async fn limit(scene: &Scene, hard: Value) {
+pub(crate) async fn limit(scene: &Scene, hard: Value) {
     let quota =
         json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "limit"}, "spec": {"hard": hard}});
     scene.create(quota).await;
@@ -20,7 +20,7 @@ async fn limit(scene: &Scene, hard: Value) {
 }
 
 /// Changes the limit. It counts from the next request on.
-async fn change(scene: &Scene, hard: Value) {
+pub(crate) async fn change(scene: &Scene, hard: Value) {
     scene
         .merge(RESOURCE_QUOTA, "limit", json!({"spec": {"hard": hard}}))
         .await;

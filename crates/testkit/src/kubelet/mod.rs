@@ -126,6 +126,15 @@ impl Kubelet {
         self.finalizers(pod, Value::Null).await;
     }
 
+    /// Lets a held pod go, and removes it if that has not happened before.
+    pub async fn end_held(&self, pod: &str) {
+        self.release(pod).await;
+        if let Err(error) = self.hand.end(pod).await {
+            assert_eq!(error.code, 404, "{pod}: {error}");
+        }
+        self.shown("gone", |state| state.get(Kind::POD, pod).is_none()).await;
+    }
+
     async fn shown(&self, what: &str, holds: impl Fn(&State) -> bool) {
         let shown = self
             .record

@@ -17,6 +17,9 @@ use crate::record::{Change, State, Version};
 /// Before the message of an event that stands for several.
 const COMBINED: &str = "(combined from similar events): ";
 
+/// Reasons of events that only we tell: explanations beside what upstream tells.
+pub(super) const EXPLANATIONS: [&str; 1] = ["RolloutStuck"];
+
 /// Reasons of events whose messages nobody parses; everybody says them in words of their own.
 const OWN_WORDS: [&str; 2] = [
     "DeploymentRollbackRevisionNotFound",
@@ -76,7 +79,9 @@ impl Account {
         for kind in [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::POD] {
             account.add_objects(&names, &state.all(kind));
         }
-        for event in state.writes(EVENT).filter(|write| write.change != Change::Deleted) {
+        let counts =
+            |write: &&Version| write.change != Change::Deleted && !EXPLANATIONS.contains(&write.object.text("/reason"));
+        for event in state.writes(EVENT).filter(counts) {
             account.events.insert(told(&names, &event.object));
         }
         for write in state.in_order() {

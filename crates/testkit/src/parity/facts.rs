@@ -101,13 +101,15 @@ static OF_REPLICA_SET: [Fact; 6] = [
     }),
 ];
 
-/// What upstream writes for a moment before it says the rest, while others may say both at once, does not count.
+/// Which of the ways to say that a rollout is under way are seen depends on what a status write finds (deployment D-73), and
+/// what upstream writes for a moment before it says the rest, others may say at once.
 fn progress(object: &Stored) -> Option<String> {
     let says = object.says("Progressing");
     let momentary = [
         "",
         "True NewReplicaSetCreated",
         "True FoundNewReplicaSet",
+        "True ReplicaSetUpdated",
         "Unknown DeploymentResumed",
     ];
     (!momentary.contains(&says.as_str())).then_some(says)

@@ -47,7 +47,7 @@ fn field(names: &Names, key: &str, of: &Value) -> Value {
 }
 
 /// True for a time as the API writes it.
-fn is_time(text: &str) -> bool {
+pub(super) fn is_time(text: &str) -> bool {
     const SHAPE: &str = "0000-00-00T00:00:00";
     text.len() > SHAPE.len()
         && SHAPE

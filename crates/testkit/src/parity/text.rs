@@ -1,11 +1,19 @@
 //! What kubectl prints, as both halves of a comparison can share it.
 
+use super::account::EXPLANATIONS;
+use super::mask::is_time;
 use super::names::Names;
 
 /// The lines of an output, masked: names as in objects, hashes, times and durations. Columns are as wide as the longest
 /// name in them, so widths do not count.
 pub(super) fn lines(names: &Names, output: &str) -> Vec<String> {
-    output.lines().map(|line| self::line(names, line)).collect()
+    let explains = |line: &&str| {
+        EXPLANATIONS
+            .iter()
+            .any(|reason| line.split_whitespace().nth(1) == Some(reason))
+    };
+    let told = output.lines().filter(|line| !explains(line));
+    told.map(|line| self::line(names, line)).collect()
 }
 
 fn line(names: &Names, line: &str) -> String {
@@ -36,6 +44,9 @@ fn word(names: &Names, word: &str) -> String {
     let bare = word.trim_matches(|c| matches!(c, '(' | ')' | ','));
     if is_age(bare) {
         return word.replace(bare, "AGE");
+    }
+    if is_time(bare) {
+        return "TIME".to_owned();
     }
     match word.rsplit_once('=') {
         Some((label, hash)) if label.ends_with("pod-template-hash") => format!("{label}={}", names.hash(hash)),
@@ -68,6 +79,7 @@ mod tests {
                 "  Normal  A  3m12s (x4 over 5m)  test  Created pod: web-65bb57b6b5-x2k4l",
                 "Normal A AGE (4) test Created pod: web-HASH1-POD",
             ),
+            ("  restartedAt: 2026-01-02T03:04:05Z", "restartedAt: TIME"),
             ("Created:  Mon, 02 Jan 2006 15:04:05 +0000", "Created: TIME"),
             (
                 "Labels: app=web,pod-template-hash=65bb57b6b5",

@@ -9,7 +9,7 @@ use workload_core::id::Kind;
 use super::{make, parity, parity_at_own_pace, roll};
 use crate::adopted::old_set;
 
-// proves: deployment/C-11, deployment/C-13, deployment/W-1, deployment/W-2
+// proves: deployment/C-11, deployment/C-13, deployment/C-62, deployment/I-6, deployment/I-10, deployment/W-2
 #[test]
 fn a_deployment_adopts_a_set_of_its_template_and_one_of_another() {
     parity(async |scene| {
@@ -21,7 +21,7 @@ fn a_deployment_adopts_a_set_of_its_template_and_one_of_another() {
     });
 }
 
-// proves: deployment/C-11, deployment/C-16, deployment/RS-11, deployment/W-1, deployment/W-8, deployment/W-9
+// proves: deployment/C-11, deployment/C-16, deployment/RS-11, deployment/W-8, deployment/W-9
 #[test]
 fn a_set_adopts_bare_pods_and_makes_what_is_missing() {
     parity(async |scene| {

@@ -12,7 +12,9 @@ pub(super) fn lines(names: &Names, output: &str) -> Vec<String> {
             .iter()
             .any(|reason| line.split_whitespace().nth(1) == Some(reason))
     };
-    let told = output.lines().filter(|line| !explains(line));
+    let told = output
+        .lines()
+        .filter(|line| !explains(line) && !line.contains(WILL_RETRY));
     told.map(|line| self::line(names, line)).collect()
 }
 
@@ -32,6 +34,9 @@ fn line(names: &Names, line: &str) -> String {
     }
     shared.join(" ").replace("(x", "(").replace(" over AGE", "")
 }
+
+/// In what kubectl says of a refusal that it waits out; whether it meets one depends on when it asks.
+const WILL_RETRY: &str = "(will retry after";
 
 /// How many words of a date follow the weekday.
 const DATE: usize = 5;

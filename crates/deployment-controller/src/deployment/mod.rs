@@ -29,7 +29,7 @@ use crate::replicaset::spec::ReplicaSet;
 
 pub use self::decide::{Intent, Newest, Report};
 pub use self::explain::Stall;
-pub use self::observe::{Name, NewSet, Observed, OldPods, Vacancy, of_set};
+pub use self::observe::{Name, NewSet, Observed, Occupancy, OldPods, Vacancy, of_set};
 
 /// The Deployment controller on its caches.
 #[derive(Debug)]

@@ -1,10 +1,11 @@
 //! What the caches know of one Deployment: its ReplicaSets, which of them has the template, what stands in the way.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use workload_core::cache::Store;
-use workload_core::id::{Kind, ObjectKey};
+use workload_core::id::{Kind, ObjectKey, Uid};
 use workload_core::meta::Meta;
 use workload_core::owner::{Claimant, Claimed};
 use workload_core::plan::Claim;
@@ -15,6 +16,7 @@ use workload_core::workload::{Aids, Children, Observation};
 
 use super::Deployments;
 use super::explain::Stall;
+use super::opt_ins::PodReplacement;
 use super::spec::{Deployment, Strategy};
 use crate::replicaset::spec::ReplicaSet;
 
@@ -31,6 +33,8 @@ pub struct Observed {
     pub old: Vec<Arc<ReplicaSet>>,
     /// Whether pods of old ReplicaSets stand in the way of a Recreate rollout.
     pub old_pods: OldPods,
+    /// How much room the pods that are there leave for others.
+    pub occupancy: Occupancy,
     /// Whether the caches show all ReplicaSets that this process has created and deleted.
     pub children: Children,
     /// What the rollout may wait for, if it has not got on for a while.
@@ -44,6 +48,15 @@ pub enum NewSet {
     Found(Arc<ReplicaSet>),
     /// There is none.
     Missing(Vacancy),
+}
+
+impl NewSet {
+    fn found(&self) -> Option<&Arc<ReplicaSet>> {
+        match self {
+            Self::Found(set) => Some(set),
+            Self::Missing(_) => None,
+        }
+    }
 }
 
 /// What the ReplicaSet for the template would be called.
@@ -75,13 +88,31 @@ pub enum OldPods {
     Running,
 }
 
+/// How many pods there are, as far as that limits how many may be made (L-2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Occupancy {
+    /// Nobody asks: only sizes count, as upstream has it (D-31).
+    Unasked,
+    /// A ReplicaSet has not taken in its size yet, so it may be making pods that neither it nor the cache shows.
+    Unsure,
+    /// Pods by ReplicaSet, those on their way out among them.
+    Known(HashMap<Uid, i64>),
+}
+
+impl Occupancy {
+    /// How many pods this ReplicaSet has; 0 if nobody asks.
+    pub fn of(&self, set: &ReplicaSet) -> i64 {
+        match self {
+            Self::Unasked | Self::Unsure => 0,
+            Self::Known(pods) => pods.get(&set.meta.uid).copied().unwrap_or_default(),
+        }
+    }
+}
+
 impl Observed {
     /// The ReplicaSet with the Deployment's template, if it exists.
     pub fn found(&self) -> Option<&ReplicaSet> {
-        match &self.new {
-            NewSet::Found(set) => Some(set),
-            NewSet::Missing(_) => None,
-        }
+        self.new.found().map(|set| &**set)
     }
 
     /// All its ReplicaSets: the old ones, oldest first, then the new one.
@@ -106,8 +137,9 @@ pub(super) fn by_age(a: &ReplicaSet, b: &ReplicaSet) -> Ordering {
     (a.meta.created, &a.meta.key.name).cmp(&(b.meta.created, &b.meta.key.name))
 }
 
-/// True for a pod that a Recreate rollout waits for: terminating pods and those of silent nodes too (D-41).
-pub(super) fn blocks_recreate(pod: &PodView) -> bool {
+/// True for a pod that has not ended, one that terminates or whose node is silent too: a Recreate rollout waits for it (D-41),
+/// and it takes the room of its replacement where that has to wait (L-2).
+pub(super) fn takes_room(pod: &PodView) -> bool {
     !pod.is_finished()
 }
 
@@ -130,6 +162,7 @@ pub(super) fn observe(caches: &Deployments, key: &ObjectKey, aids: &Aids<'_>) ->
     Observation::Ready(Observed {
         old_pods: old_pods(&deployment, &old, &caches.pods),
         stall: Stall::observe(&deployment, &new, &old, &caches.pods, aids.now),
+        occupancy: occupancy(&deployment, old.iter().chain(new.found()), &caches.pods),
         deployment,
         claims: writes,
         new,
@@ -176,7 +209,33 @@ fn old_pods(deployment: &Deployment, old: &[Arc<ReplicaSet>], pods: &Store<PodVi
     let blocked = deployment.spec.strategy == Strategy::Recreate
         && old.iter().any(|set| {
             let own = pods.controlled_by(&set.meta.uid);
-            own.iter().any(|pod| blocks_recreate(pod))
+            own.iter().any(|pod| takes_room(pod))
         });
     if blocked { OldPods::Running } else { OldPods::Gone }
+}
+
+/// Counts pods if replacements have to wait for their end. That a ReplicaSet has taken in its latest size means that it makes
+/// no pod beyond that size any more.
+fn occupancy<'a>(
+    deployment: &Deployment,
+    sets: impl Iterator<Item = &'a Arc<ReplicaSet>> + Clone,
+    pods: &Store<PodView>,
+) -> Occupancy {
+    if deployment.opt_ins.pod_replacement == PodReplacement::TerminationStarted {
+        return Occupancy::Unasked;
+    }
+    if sets
+        .clone()
+        .any(|set| set.status.observed_generation < set.meta.generation)
+    {
+        return Occupancy::Unsure;
+    }
+    let count = |set: &ReplicaSet| {
+        let own = pods.controlled_by(&set.meta.uid);
+        let shown = own.iter().filter(|pod| takes_room(pod)).count();
+        i64::try_from(shown)
+            .unwrap_or(i64::MAX)
+            .max(i64::from(set.status.replicas))
+    };
+    Occupancy::Known(sets.map(|set| (set.meta.uid.clone(), count(set))).collect())
 }

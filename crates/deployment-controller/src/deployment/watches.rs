@@ -8,7 +8,8 @@ use workload_core::id::{Kind, ObjectKey};
 use workload_core::meta::Meta;
 use workload_core::pod::PodView;
 
-use super::observe::{blocks_recreate, of_set};
+use super::observe::{of_set, takes_room};
+use super::opt_ins::PodReplacement;
 use super::spec::{Deployment, Strategy};
 use crate::replicaset::spec::ReplicaSet;
 
@@ -42,12 +43,13 @@ pub fn of_replica_set(delta: &Delta<ReplicaSet>, deployments: &Store<Deployment>
     woken
 }
 
-/// A pod for which a Recreate rollout waited, and need not wait any longer, wakes its Deployment. Upstream wakes it only
+/// A pod for which a Deployment waited, and need not wait any longer, wakes it: one with strategy Recreate, and one whose
+/// pods are replaced when they have gone (L-2). Upstream wakes it only
 /// when the pod's object goes, so that a rollout can idle beside a pod that has ended but stays.
 pub fn of_pod(delta: &Delta<PodView>, sets: &Store<ReplicaSet>, deployments: &Store<Deployment>) -> Vec<ObjectKey> {
     let pod = match delta {
         Delta::Removed { last } => last,
-        Delta::Applied { old: Some(old), new } if blocks_recreate(old) && !blocks_recreate(new) => new,
+        Delta::Applied { old: Some(old), new } if takes_room(old) && !takes_room(new) => new,
         Delta::Applied { .. } => return Vec::new(),
     };
     let set = pod
@@ -58,8 +60,11 @@ pub fn of_pod(delta: &Delta<PodView>, sets: &Store<ReplicaSet>, deployments: &St
     let set = set
         .and_then(|controller| sets.get(&pod.meta.key.sibling(Arc::clone(&controller.name))))
         .filter(|set| pod.meta.is_controlled_by(&set.meta.uid));
-    let recreated = |deployment: &Arc<Deployment>| deployment.spec.strategy == Strategy::Recreate;
-    keys(set.and_then(|set| of_set(&set.meta, deployments)).filter(recreated))
+    let waits = |deployment: &Arc<Deployment>| {
+        deployment.spec.strategy == Strategy::Recreate
+            || deployment.opt_ins.pod_replacement == PodReplacement::TerminationComplete
+    };
+    keys(set.and_then(|set| of_set(&set.meta, deployments)).filter(waits))
 }
 
 /// The Deployments that could adopt a ReplicaSet. An empty selector adopts nothing here, and neither does anything adopt a

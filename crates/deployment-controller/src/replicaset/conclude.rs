@@ -10,12 +10,13 @@ use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, V
 use workload_core::plan::{Note, StatusWrite, Target, Wake};
 use workload_core::pod::PodView;
 use workload_core::time::Timestamp;
-use workload_core::workload::Conclusion;
+use workload_core::workload::{Children, Conclusion};
 
 use super::decide::Intent;
 use super::observe::Observed;
 use super::spec::{ReplicaSet, ReplicaSetStatus};
 use super::words;
+use crate::deployment::opt_ins::PodReplacement;
 
 /// Status fields that servers before 1.35, or with a gate off, do not store (RS-20).
 const MAY_LACK: &[&str] = &["terminatingReplicas"];
@@ -29,7 +30,7 @@ pub(super) fn conclude(seen: &Observed, intent: Intent, outcome: &Outcome, now: 
     let set = &seen.set;
     let mut pods: Vec<&PodView> = seen.active.iter().map(|pod| &**pod).collect();
     pods.retain(|pod| !adopted_in_vain(pod, outcome));
-    let mut status = counted(set, &pods, seen.terminating, now);
+    let mut status = counted(seen, &pods, now);
     state_failure(&mut status, intent, outcome, now);
     let vain = if pods.len() < seen.active.len() {
         Wake::After(AFTER_VAIN_ADOPTION)
@@ -44,16 +45,26 @@ pub(super) fn conclude(seen: &Observed, intent: Intent, outcome: &Outcome, now: 
     }
 }
 
-fn counted(set: &ReplicaSet, pods: &[&PodView], terminating: usize, now: Timestamp) -> ReplicaSetStatus {
+fn counted(seen: &Observed, pods: &[&PodView], now: Timestamp) -> ReplicaSetStatus {
+    let set = &*seen.set;
     let those = |fits: &dyn Fn(&PodView) -> bool| count(pods.iter().filter(|pod| fits(pod)).count());
     ReplicaSetStatus {
         replicas: count(pods.len()),
         fully_labeled_replicas: those(&|pod| pod.meta.labels.contains(set.template.labels())),
         ready_replicas: those(&PodView::is_ready),
         available_replicas: those(&|pod| pod.is_available_at(now, set.min_ready_seconds)),
-        terminating_replicas: Some(count(terminating)),
-        observed_generation: set.meta.generation,
+        terminating_replicas: Some(count(seen.terminating)),
+        observed_generation: observed_generation(seen),
         conditions: set.status.conditions.clone(),
+    }
+}
+
+/// The generation that the report is about. Where terminating pods count (L-2) a Deployment takes it for a promise that no
+/// pod beyond the size is on its way, which cannot be given while creates are not all in the cache.
+fn observed_generation(seen: &Observed) -> i64 {
+    match (seen.pod_replacement(), seen.children) {
+        (PodReplacement::TerminationComplete, Children::Unsettled) => seen.set.status.observed_generation,
+        _ => seen.set.meta.generation,
     }
 }
 

@@ -13,6 +13,7 @@ use workload_core::workload::{Aids, Children, Observation};
 
 use super::ReplicaSets;
 use super::spec::ReplicaSet;
+use crate::deployment::opt_ins::PodReplacement;
 use crate::deployment::{self, spec::Deployment};
 
 /// One ReplicaSet at the start of a turn.
@@ -39,6 +40,23 @@ pub struct Observed {
 pub type Crowd = BTreeMap<Option<Arc<str>>, usize>;
 
 impl Observed {
+    /// How many pods have to go before others may take their place (L-2); 0 as upstream has it (RS-10).
+    pub fn awaited(&self) -> usize {
+        match self.pod_replacement() {
+            PodReplacement::TerminationStarted => 0,
+            PodReplacement::TerminationComplete => self.terminating,
+        }
+    }
+
+    /// When its pods may be replaced, as its Deployment has it.
+    pub fn pod_replacement(&self) -> PodReplacement {
+        let asked = self
+            .deployment
+            .as_deref()
+            .map(|deployment| deployment.opt_ins.pod_replacement);
+        asked.unwrap_or_default()
+    }
+
     /// How many active pods there are beyond those wanted; negative if some are missing (RS-10).
     pub fn surplus(&self) -> i64 {
         i64::try_from(self.active.len()).unwrap_or(i64::MAX) - i64::from(self.set.replicas)

@@ -13,6 +13,7 @@ mod faults;
 mod fence;
 mod fields;
 mod lifecycle;
+mod opt_ins;
 mod outages;
 mod parity;
 mod pausing;

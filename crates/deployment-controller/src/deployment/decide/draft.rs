@@ -8,7 +8,7 @@ use workload_core::id::Kind;
 use workload_core::plan::{Create, Delete, DeleteGuard, Note, Patch, PatchForm, Plan, Stage, Target, Wake};
 
 use super::{Intent, Newest, Report};
-use crate::deployment::observe::{NewSet, Observed};
+use crate::deployment::observe::{NewSet, Observed, Occupancy};
 use crate::deployment::spec::{Bounds, to_count};
 use crate::deployment::words;
 use crate::replicaset::spec::ReplicaSet;
@@ -70,11 +70,7 @@ impl<'a> Draft<'a> {
 
     /// The sizes of all ReplicaSets together, the one to create included.
     pub(super) fn total(&self) -> i64 {
-        let created = match &self.newest {
-            Newest::Created(_, size) => i64::from(*size),
-            Newest::Found | Newest::Collided | Newest::Missing => 0,
-        };
-        created + self.changes.iter().map(|change| i64::from(change.size)).sum::<i64>()
+        self.created() + self.changes.iter().map(|change| i64::from(change.size)).sum::<i64>()
     }
 
     /// True if a ReplicaSet is resized.
@@ -82,8 +78,30 @@ impl<'a> Draft<'a> {
         self.changes.iter().any(|change| change.size != change.set.replicas)
     }
 
-    /// Resizes a ReplicaSet and notes on it for what Deployment size that was (D-24); nothing if it has that size.
+    /// How far a ReplicaSet may grow, the one to create if none is named: as far as the pods of the others leave room, if
+    /// those that terminate count (L-2). What it has itself it may want again: it replaces none before it has gone. Nobody
+    /// grows on account of what another one gives up in the same turn, for that one may still be making pods.
+    pub(super) fn ceiling(&self, set: Option<&ReplicaSet>) -> i64 {
+        let size = set.map_or(0, |set| self.size(set));
+        match &self.seen.occupancy {
+            Occupancy::Unasked => i64::MAX,
+            Occupancy::Unsure => size,
+            pods @ Occupancy::Known(_) => {
+                let others = self
+                    .changes
+                    .iter()
+                    .filter(|change| !set.is_some_and(|set| change.is_of(set)));
+                let taken =
+                    others.map(|change| i64::from(change.size.max(change.set.replicas)).max(pods.of(change.set)));
+                (self.bounds.most - self.created() - taken.sum::<i64>()).max(size)
+            }
+        }
+    }
+
+    /// Resizes a ReplicaSet, but not above its [`ceiling`](Self::ceiling), and notes on it for what Deployment size that was
+    /// (D-24); nothing if it has that size.
     pub(super) fn resize(&mut self, set: &ReplicaSet, size: i64) {
+        let size = size.min(self.ceiling(Some(set)));
         if size != self.size(set) {
             self.change(set, |change| change.size = to_count(size));
             self.restate(set);
@@ -189,6 +207,14 @@ impl<'a> Draft<'a> {
             },
             notes: self.notes,
             wake: Wake::OnChange,
+        }
+    }
+
+    /// The size of the ReplicaSet to create; 0 if there is none.
+    fn created(&self) -> i64 {
+        match &self.newest {
+            Newest::Created(_, size) => i64::from(*size),
+            Newest::Found | Newest::Collided | Newest::Missing => 0,
         }
     }
 

@@ -122,9 +122,10 @@ fn extended(former: &str, revision: &str) -> Option<String> {
 fn create(draft: &mut Draft<'_>, vacancy: &Vacancy) -> Standing {
     let spec = &draft.seen.deployment.spec;
     let size = match spec.strategy {
-        Strategy::Recreate => spec.replicas,
-        Strategy::RollingUpdate { .. } => to_count(rolling::grown(0, draft.total(), spec.wanted(), draft.bounds)),
+        Strategy::Recreate => spec.wanted(),
+        Strategy::RollingUpdate { .. } => rolling::grown(0, draft.total(), spec.wanted(), draft.bounds),
     };
+    let size = to_count(size.min(draft.ceiling(None)));
     let revision = next_revision(draft).to_string();
     let create = Create {
         kind: Kind::REPLICA_SET,

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use super::draft::Draft;
-use crate::deployment::observe::{self, Observed};
+use crate::deployment::observe::{self, Observed, Occupancy};
 use crate::deployment::spec::Strategy;
 use crate::deployment::words;
 use crate::replicaset::spec::ReplicaSet;
@@ -16,8 +16,14 @@ pub(super) fn is_due(seen: &Observed) -> bool {
 }
 
 /// Gives each ReplicaSet its size (D-21).
+///
+/// Where terminating pods count, it waits until ReplicaSets have taken in the sizes that they have: nobody grows before, and
+/// what is given out here at once keeps the shares.
 pub(super) fn step(draft: &mut Draft<'_>) {
     let seen = draft.seen;
+    if seen.occupancy == Occupancy::Unsure {
+        return;
+    }
     let active: Vec<&ReplicaSet> = seen.sets().filter(|set| set.replicas > 0).collect();
     match (active.as_slice(), seen.found()) {
         ([], new) => {

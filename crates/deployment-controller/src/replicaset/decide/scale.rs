@@ -21,12 +21,19 @@ const BURST: usize = 500;
 /// What to do about too few or too many pods.
 pub(super) fn step(seen: &Observed, now: Timestamp) -> (Intent, Option<Stage>) {
     let surplus = seen.surplus();
-    let count = usize::try_from(surplus.unsigned_abs()).unwrap_or(usize::MAX).min(BURST);
+    let difference = usize::try_from(surplus.unsigned_abs()).unwrap_or(usize::MAX);
     match surplus {
         0 => (Intent::Scale, None),
-        1.. => (Intent::Scale, Some(Stage::Delete(deletes(seen, count, now)))),
+        1.. => (
+            Intent::Scale,
+            Some(Stage::Delete(deletes(seen, difference.min(BURST), now))),
+        ),
         ..0 if seen.set.template.labels().is_empty() => (Intent::Refuse("the pod template has no labels"), None),
-        ..0 => (Intent::Scale, Some(Stage::Create(vec![create(&seen.set); count]))),
+        ..0 => {
+            let count = difference.saturating_sub(seen.awaited()).min(BURST);
+            let creates = (count > 0).then(|| Stage::Create(vec![create(&seen.set); count]));
+            (Intent::Scale, creates)
+        }
     }
 }
 

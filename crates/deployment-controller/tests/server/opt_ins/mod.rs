@@ -1,0 +1,3 @@
+//! What Deployments do on request only.
+
+mod replacement;

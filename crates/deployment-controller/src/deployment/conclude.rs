@@ -14,8 +14,9 @@ use workload_core::time::Timestamp;
 use workload_core::workload::{Conclusion, Explanation};
 
 use super::decide::{Intent, Newest, Report};
-use super::observe::Observed;
-use super::spec::{Deployment, DeploymentStatus, to_count};
+use super::observe::{NewSet, Observed};
+use super::progress::Rest;
+use super::spec::{Deployment, DeploymentStatus, Rollout, to_count};
 use super::{explain, progress, words};
 use crate::replicaset::spec::ReplicaSet;
 
@@ -36,7 +37,7 @@ pub(super) fn conclude(seen: &Observed, intent: &Intent, outcome: &Outcome, now:
         return turn.told(&status, Vec::new());
     }
     if !deployment.meta.is_terminating() {
-        progress::mark_pause(&mut status, deployment, now);
+        progress::mark_pause(&mut status, deployment, turn.rest(), now);
     }
     match turn.obstacle() {
         Some(Obstacle::Passing) => Conclusion::default(),
@@ -45,7 +46,11 @@ pub(super) fn conclude(seen: &Observed, intent: &Intent, outcome: &Outcome, now:
             turn.mark(&mut status);
             let before = status.clone();
             match intent.report {
-                Report::Progress => {
+                Report::Held(_) if progress::rests(&status) => {
+                    turn.count(&mut status);
+                    turn.copy_replica_failure(&mut status);
+                }
+                Report::Progress | Report::Held(_) => {
                     turn.count(&mut status);
                     progress::estimate(&before, &mut status, deployment, turn.newest().as_deref(), now);
                     turn.copy_replica_failure(&mut status);
@@ -77,6 +82,10 @@ enum Obstacle {
 impl Turn<'_> {
     /// A refused patch or delete is no obstacle: the pods are counted all the same (D-36).
     fn obstacle(&self) -> Option<Obstacle> {
+        if self.intent.newest == Newest::Collided && self.seen.deployment.status.collision_count == Some(i32::MAX) {
+            let message = format!("its name is taken, and collisionCount cannot grow beyond {}", i32::MAX);
+            return Some(Obstacle::NoReplicaSet(message));
+        }
         let failure = self.outcome.failure()?;
         let creating = self
             .outcome
@@ -101,9 +110,10 @@ impl Turn<'_> {
 
     /// Reports that the new ReplicaSet could not be created (D-15).
     fn without_replica_set(&self, mut status: DeploymentStatus, cause: &str) -> Conclusion {
-        let name = match &self.intent.newest {
-            Newest::Created(key, _) => &*key.name,
-            Newest::Found | Newest::Collided | Newest::Missing => "",
+        let name = match (&self.intent.newest, &self.seen.new) {
+            (Newest::Created(key, _), _) => &*key.name,
+            (Newest::Collided, NewSet::Missing(vacancy)) => &*vacancy.name,
+            (Newest::Collided | Newest::Found | Newest::Missing, _) => "",
         };
         let reason = words::REPLICA_SET_CREATE_ERROR;
         let message = format!("Failed to create new replica set {name:?}: {cause}");
@@ -236,8 +246,21 @@ impl Turn<'_> {
         (!written && !uncertain).then_some(revision)
     }
 
+    /// Whether the rollout stands still because its user wants it to.
+    fn rest(&self) -> Rest {
+        match (self.seen.deployment.spec.rollout, self.intent.report) {
+            (Rollout::Paused, _) => Rest::Paused,
+            (Rollout::Active, Report::Held(at)) => Rest::Held(at),
+            (Rollout::Active, _) => Rest::None,
+        }
+    }
+
     fn held_up(&self, status: &DeploymentStatus) -> Vec<Explanation> {
         match self.intent.report {
+            Report::Held(at) => vec![Explanation {
+                cause: words::HOLD_AT,
+                note: Note::normal(words::ROLLOUT_HELD, progress::held(at)),
+            }],
             Report::Progress => explain::explain(self.seen, status, self.now),
             Report::Counts | Report::Marks | Report::Generation => Vec::new(),
         }

@@ -12,7 +12,8 @@ use workload_core::pod::{Hindrance, Phase, PodView};
 use workload_core::time::Timestamp;
 use workload_core::workload::Explanation;
 
-use super::observe::{NewSet, Observed, blocks_recreate};
+use super::observe::{NewSet, Observed, takes_room};
+use super::opt_ins::PodReplacement;
 use super::spec::{Deployment, DeploymentStatus, Strategy};
 use super::{progress, words};
 use crate::replicaset::spec::ReplicaSet;
@@ -28,7 +29,7 @@ const OVER_QUOTA: &str = "exceeded quota";
 pub struct Stall {
     /// Pods of the new ReplicaSet that are not ready.
     new: Vec<Arc<PodView>>,
-    /// Pods that a Recreate rollout waits for.
+    /// Pods whose end the rollout waits for.
     old: Vec<Arc<PodView>>,
 }
 
@@ -54,9 +55,12 @@ impl Stall {
                 NewSet::Found(set) => of(set, |pod| !pod.is_ready() && !pod.meta.is_terminating()),
                 NewSet::Missing(_) => Vec::new(),
             },
-            old: match deployment.spec.strategy {
-                Strategy::Recreate => old.iter().flat_map(|set| of(set, blocks_recreate)).collect(),
-                Strategy::RollingUpdate { .. } => Vec::new(),
+            old: match (deployment.spec.strategy, deployment.opt_ins.pod_replacement) {
+                (Strategy::Recreate, _) => old.iter().flat_map(|set| of(set, takes_room)).collect(),
+                (Strategy::RollingUpdate { .. }, PodReplacement::TerminationComplete) => {
+                    old.iter().flat_map(|set| of(set, PodView::is_terminating)).collect()
+                }
+                (Strategy::RollingUpdate { .. }, PodReplacement::TerminationStarted) => Vec::new(),
             },
         })
     }

@@ -3,7 +3,9 @@
 use std::str::FromStr;
 
 use workload_core::labels::Labels;
-use workload_core::opt_in::{Amount, Backoff, Reader, Rejected, Switch};
+use workload_core::opt_in::{Amount, Backoff, PREFIX, Reader, Rejected, Switch};
+
+use super::spec::Strategy;
 
 /// Name of the opt-in for [`PodReplacement`].
 pub const POD_REPLACEMENT: &str = "deployment.pod-replacement";
@@ -64,6 +66,17 @@ impl OptIns {
             hold_at: reader.read(HOLD_AT),
             failed_pod_backoff: reader.read(FAILED_POD_BACKOFF),
             rejected: reader.finish(),
+        }
+    }
+}
+
+impl OptIns {
+    /// Gives up those that mean nothing to a Deployment of this strategy.
+    pub(super) fn fit(&mut self, strategy: Strategy, annotations: &Labels) {
+        if strategy == Strategy::Recreate && self.hold_at.take().is_some() {
+            let value = annotations.get(&format!("{PREFIX}{HOLD_AT}")).unwrap_or_default();
+            let why = "the strategy Recreate has no steps at which it could hold";
+            self.rejected.push(Rejected::new(HOLD_AT, value, why));
         }
     }
 }

@@ -4,10 +4,12 @@
 use std::time::Duration;
 
 use workload_core::condition::{Condition, Status};
+use workload_core::opt_in::PREFIX;
 use workload_core::plan::Wake;
 use workload_core::time::{self, Timestamp};
 
-use super::spec::{Deployment, DeploymentStatus, Rollout};
+use super::opt_ins::HOLD_AT;
+use super::spec::{Deployment, DeploymentStatus};
 use super::words;
 
 /// True if every replica is updated and available, no other is left, and the status is about the current spec (D-72).
@@ -19,21 +21,43 @@ pub(super) fn is_complete(status: &DeploymentStatus, deployment: &Deployment) ->
         && status.observed_generation >= deployment.meta.generation
 }
 
-/// Says that a rollout is paused or goes on, which stops or restarts its deadline. A missed deadline is not papered over
-/// (D-84).
-pub(super) fn mark_pause(status: &mut DeploymentStatus, deployment: &Deployment, now: Timestamp) {
+/// Whether a rollout stands still because its user wants it to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// It does not.
+    None,
+    /// It is paused.
+    Paused,
+    /// It holds at this many updated replicas.
+    Held(i64),
+}
+
+/// Says that a rollout is paused, holds or goes on, which stops or restarts its deadline. A missed deadline is not papered
+/// over (D-84). To everybody else a hold is a pause: kube-controller-manager goes on from it as after one.
+pub(super) fn mark_pause(status: &mut DeploymentStatus, deployment: &Deployment, rest: Rest, now: Timestamp) {
     if deployment.spec.deadline.is_none() {
         return;
     }
     let reason = progressing(status).map(|condition| condition.reason);
-    let (reason, message) = match (deployment.spec.rollout, reason.as_deref()) {
-        (_, Some(words::PROGRESS_DEADLINE_EXCEEDED)) | (Rollout::Paused, Some(words::DEPLOYMENT_PAUSED)) => return,
-        (Rollout::Paused, _) => (words::DEPLOYMENT_PAUSED, "Deployment is paused"),
-        (Rollout::Active, Some(words::DEPLOYMENT_PAUSED)) => (words::DEPLOYMENT_RESUMED, "Deployment is resumed"),
-        (Rollout::Active, _) => return,
+    let (reason, message) = match (rest, reason.as_deref()) {
+        (_, Some(words::PROGRESS_DEADLINE_EXCEEDED)) => return,
+        (Rest::Paused, _) => (words::DEPLOYMENT_PAUSED, "Deployment is paused".to_owned()),
+        (Rest::Held(at), _) => (words::DEPLOYMENT_PAUSED, held(at)),
+        (Rest::None, Some(words::DEPLOYMENT_PAUSED)) => (words::DEPLOYMENT_RESUMED, "Deployment is resumed".to_owned()),
+        (Rest::None, _) => return,
     };
     let condition = Condition::new(words::PROGRESSING, Status::Unknown, reason, message, now);
     status.conditions.set(condition);
+}
+
+/// Why a rollout holds.
+pub(super) fn held(at: i64) -> String {
+    format!("Deployment is held at {at} updated replicas by its annotation {PREFIX}{HOLD_AT}")
+}
+
+/// True if the rollout is said to be paused, or to hold.
+pub(super) fn rests(status: &DeploymentStatus) -> bool {
+    progressing(status).is_some_and(|condition| condition.reason == words::DEPLOYMENT_PAUSED)
 }
 
 /// Says in `status`, whose counts are new, how the rollout got on since `before` (D-71…D-74). `newest` is the name of the

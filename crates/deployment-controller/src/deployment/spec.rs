@@ -9,6 +9,7 @@ use workload_core::id::Kind;
 use workload_core::labels::Interner;
 use workload_core::meta::{DecodeError, KeepAnnotations, Meta, Object, RawMeta};
 use workload_core::number::{IntOrPercent, Round};
+use workload_core::opt_in::Amount;
 use workload_core::selector::{LabelSelector, Selector, SelectorError};
 use workload_core::template::Template;
 
@@ -128,6 +129,12 @@ impl Deployment {
         self.meta.annotations.get(words::ROLLBACK_TO)?.parse().ok()
     }
 
+    /// At how many updated replicas a rollout stops; nothing if it goes to its end (field FR-DP-07).
+    pub fn hold(&self) -> Option<i64> {
+        let Amount(at) = self.opt_ins.hold_at?;
+        Some(at.scaled(self.spec.replicas, Round::Up)).filter(|at| *at < self.spec.wanted())
+    }
+
     /// True if its selector is `{}`, which would make every ReplicaSet of the namespace its own (D-3).
     pub fn selects_everything(&self) -> bool {
         self.spec.selector.as_ref().is_ok_and(Selector::is_empty)
@@ -170,11 +177,14 @@ impl Object for Deployment {
     fn decode(json: &[u8], interner: &Interner) -> Result<Self, DecodeError> {
         let raw: Raw<'_> = serde_json::from_slice(json)?;
         let meta = raw.metadata.into_meta(KeepAnnotations::All, interner)?;
+        let spec = raw.spec.check(interner)?;
+        let mut opt_ins = OptIns::read(&meta.annotations);
+        opt_ins.fit(spec.strategy, &meta.annotations);
         Ok(Self {
-            opt_ins: OptIns::read(&meta.annotations),
             meta,
-            spec: raw.spec.check(interner)?,
+            spec,
             status: raw.status,
+            opt_ins,
         })
     }
 

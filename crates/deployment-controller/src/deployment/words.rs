@@ -64,6 +64,10 @@ pub const DEPLOYMENT_RESUMED: &str = "DeploymentResumed";
 
 /// Event: a ReplicaSet was resized.
 pub const SCALING_REPLICA_SET: &str = "ScalingReplicaSet";
+/// Event of ours: the rollout stands still at the number of updated replicas that its user has set (FR-DP-07).
+pub const ROLLOUT_HELD: &str = "RolloutHeld";
+/// Cause of that in metrics.
+pub const HOLD_AT: &str = "HoldAt";
 /// Event of ours: what a rollout that does not get on waits for.
 pub const ROLLOUT_STUCK: &str = "RolloutStuck";
 /// Event: the selector is empty (D-3).

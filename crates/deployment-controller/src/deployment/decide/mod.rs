@@ -6,6 +6,7 @@
 
 mod cleanup;
 mod draft;
+mod hold;
 mod recreate;
 mod revisions;
 mod rollback;
@@ -46,6 +47,8 @@ pub enum Report {
     Counts,
     /// That, the counts and how the rollout gets on (D-70).
     Progress,
+    /// That, the counts and that the rollout stands still at this many updated replicas, as its user wants (FR-DP-07).
+    Held(i64),
 }
 
 /// What becomes of the ReplicaSet for the Deployment's template.

@@ -12,6 +12,7 @@ use workload_core::template::Json;
 use workload_core::workload::Children;
 
 use super::draft::{self, Draft};
+use super::hold::Hold;
 use super::rolling;
 use crate::deployment::observe::{Name, NewSet, Vacancy};
 use crate::deployment::spec::{Strategy, to_count};
@@ -123,7 +124,10 @@ fn create(draft: &mut Draft<'_>, vacancy: &Vacancy) -> Standing {
     let spec = &draft.seen.deployment.spec;
     let size = match spec.strategy {
         Strategy::Recreate => spec.wanted(),
-        Strategy::RollingUpdate { .. } => rolling::grown(0, draft.total(), spec.wanted(), draft.bounds),
+        Strategy::RollingUpdate { .. } => {
+            let wanted = Hold::of(draft).map_or_else(|| spec.wanted(), |hold| hold.most_updated(0));
+            rolling::grown(0, draft.total(), wanted, draft.bounds)
+        }
     };
     let size = to_count(size.min(draft.ceiling(None)));
     let revision = next_revision(draft).to_string();

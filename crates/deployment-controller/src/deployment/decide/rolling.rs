@@ -5,6 +5,7 @@
 //! long as they take to end (D-31).
 
 use super::draft::Draft;
+use super::hold::Hold;
 use super::revisions::{self, Standing};
 use super::{Report, cleanup};
 use crate::deployment::progress;
@@ -24,12 +25,19 @@ pub(super) fn step(draft: &mut Draft<'_>) -> Report {
     };
     // A ReplicaSet created a moment ago has its size already; one that existed is sized now, and old ones have to wait for
     // the next turn (D-32).
+    let hold = Hold::of(draft);
     if let Some(set) = draft.seen.found() {
-        let size = new_size(draft, new);
+        let size = new_size(draft, new, hold);
         draft.resize(set, size);
     }
     if !draft.resizes() {
-        shrink_old(draft, new);
+        shrink_old(draft, new, hold);
+    }
+    if let Some(hold) = hold.filter(|_| !draft.resizes()) {
+        hold.refill(draft, new);
+        if let Some(size) = hold.reached(draft, new) {
+            return Report::Held(size);
+        }
     }
     if !draft.resizes() && progress::is_complete(&draft.seen.deployment.status, &draft.seen.deployment) {
         cleanup::step(draft);
@@ -37,17 +45,19 @@ pub(super) fn step(draft: &mut Draft<'_>) -> Report {
     Report::Progress
 }
 
-fn new_size(draft: &Draft<'_>, new: Standing) -> i64 {
+fn new_size(draft: &Draft<'_>, new: Standing, hold: Option<Hold>) -> i64 {
     let wanted = draft.seen.deployment.spec.wanted();
     if new.size > wanted {
         wanted
     } else {
+        let wanted = hold.map_or(wanted, |hold| hold.most_updated(new.size));
         grown(new.size, draft.total(), wanted, draft.bounds)
     }
 }
 
-/// Shrinks old ReplicaSets: first by pods that are not available anyway, then by as many as availability allows (D-33…D-35).
-fn shrink_old(draft: &mut Draft<'_>, new: Standing) {
+/// Shrinks old ReplicaSets: first by pods that are not available anyway, then by as many as availability allows (D-33…D-35),
+/// and neither below what a hold leaves them.
+fn shrink_old(draft: &mut Draft<'_>, new: Standing, hold: Option<Hold>) {
     let active: Vec<&ReplicaSet> = draft
         .seen
         .old
@@ -56,7 +66,8 @@ fn shrink_old(draft: &mut Draft<'_>, new: Standing) {
         .filter(|set| set.replicas > 0)
         .collect();
     let unavailable_new = new.size - new.available;
-    let budget = draft.total() - draft.bounds.least_available - unavailable_new;
+    let spare = |draft: &Draft<'_>| hold.map_or(i64::MAX, |hold| hold.spare(draft, new.size));
+    let budget = (draft.total() - draft.bounds.least_available - unavailable_new).min(spare(draft));
     if active.is_empty() || budget <= 0 {
         return;
     }
@@ -66,7 +77,8 @@ fn shrink_old(draft: &mut Draft<'_>, new: Standing) {
                 .iter()
                 .map(|set| i64::from(set.status.available_replicas))
                 .sum::<i64>();
-        shed_available(draft, &active, available - draft.bounds.least_available);
+        let surplus = (available - draft.bounds.least_available).min(spare(draft));
+        shed_available(draft, &active, surplus);
     }
 }
 

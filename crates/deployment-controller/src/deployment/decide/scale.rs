@@ -3,9 +3,12 @@
 
 use std::cmp::Reverse;
 
+use workload_core::opt_in::Switch;
+
 use super::draft::Draft;
+use super::hold::Hold;
 use crate::deployment::observe::{self, Observed, Occupancy};
-use crate::deployment::spec::Strategy;
+use crate::deployment::spec::{Rollout, Strategy};
 use crate::deployment::words;
 use crate::replicaset::spec::ReplicaSet;
 
@@ -33,7 +36,7 @@ pub(super) fn step(draft: &mut Draft<'_>) {
             }
         }
         ([target], _) => {
-            draft.resize(target, seen.deployment.spec.wanted());
+            resize(draft, target, seen.deployment.spec.wanted());
             restate_outdated(draft, &active);
         }
         (_, Some(new)) if is_saturated(seen, new) => {
@@ -46,6 +49,21 @@ pub(super) fn step(draft: &mut Draft<'_>) {
             Strategy::Recreate => restate_outdated(draft, &active),
         },
     }
+}
+
+/// Resizes a ReplicaSet, but does not grow an old one if its user does not want that: the rollout gives the new one what is
+/// missing (FR-DP-12). A paused rollout does not, so there all grow.
+fn resize(draft: &mut Draft<'_>, set: &ReplicaSet, size: i64) {
+    let deployment = &*draft.seen.deployment;
+    let rolls_on = deployment.spec.rollout == Rollout::Active;
+    let stays = rolls_on && deployment.opt_ins.never_grow_old == Switch::On && !is_new(draft.seen, set);
+    let most = if stays { i64::from(set.replicas) } else { i64::MAX };
+    draft.resize(set, size.min(most));
+}
+
+/// True for the ReplicaSet that has the Deployment's template.
+fn is_new(seen: &Observed, set: &ReplicaSet) -> bool {
+    seen.found().is_some_and(|new| new.meta.uid == set.meta.uid)
 }
 
 /// A count in an annotation, as upstream's parser accepts it (D-20).
@@ -84,7 +102,8 @@ fn in_proportion(draft: &mut Draft<'_>, mut active: Vec<&ReplicaSet>) {
         _ => draft.bounds.most,
     };
     let total: i64 = active.iter().map(|set| i64::from(set.replicas)).sum();
-    let to_add = allowed - total;
+    let hold = Hold::of(draft).filter(|_| seen.deployment.spec.replicas > 0);
+    let to_add = hold.map_or(allowed - total, |hold| hold.to_add(total, allowed));
     active.sort_by(|a, b| observe::by_age(a, b));
     if to_add > 0 {
         active.reverse();
@@ -97,14 +116,19 @@ fn in_proportion(draft: &mut Draft<'_>, mut active: Vec<&ReplicaSet>) {
         let share = share(seen, set, draft.bounds.most);
         let part = if to_add > 0 { share.min(left) } else { share.max(left) };
         let part = if left == 0 { 0 } else { part };
+        let part = match hold.filter(|_| is_new(seen, set)) {
+            Some(hold) => part.min(hold.most_updated(i64::from(set.replicas)) - i64::from(set.replicas)),
+            None => part,
+        };
         sizes.push((set, i64::from(set.replicas) + part));
         added += part;
     }
-    if let Some((_, first)) = sizes.first_mut() {
+    let takes_rest = |set: &ReplicaSet| to_add <= 0 || hold.is_none() || !is_new(seen, set);
+    if let Some((_, first)) = sizes.iter_mut().find(|(set, _)| takes_rest(set)) {
         *first = (*first + to_add - added).max(0);
     }
     for (set, size) in sizes {
-        draft.resize(set, size);
+        resize(draft, set, size);
         draft.restate(set);
     }
 }

@@ -23,7 +23,9 @@ async fn roll_held(scene: &Scene, replicas: u32) {
     for _ in 0..replicas {
         let leaving = |state: &State| {
             let pods = state.pods();
-            pods.iter().find(|pod| pod.is_terminating()).map(|pod| pod.name().to_owned())
+            pods.iter()
+                .find(|pod| pod.is_terminating())
+                .map(|pod| pod.name().to_owned())
         };
         let pod = scene.find("a pod that terminates", leaving).await;
         scene.kubelet().end(&pod).await;
@@ -67,7 +69,9 @@ fn a_rollout_without_surge_gets_through_a_full_quota() {
         assert_eq!(peak(scene), 4);
         let refused = scene.look(|state| {
             let sets = state.replica_sets();
-            sets.iter().map(|set| state.events(set.name(), "FailedCreate").len()).sum::<usize>()
+            sets.iter()
+                .map(|set| state.events(set.name(), "FailedCreate").len())
+                .sum::<usize>()
         });
         assert_eq!(refused, 0);
     });
@@ -84,9 +88,12 @@ fn a_pod_is_replaced_when_it_has_gone_and_at_once_after_the_opt_in_went() {
         let waits = |state: &State| state.deployment("web").unwrap().count("terminatingReplicas") == 1;
         scene.until("one is terminating", waits).await;
         assert_eq!(scene.look(|state| state.pods().len()), 2);
-        let none = json!({"metadata": {"annotations": {"opt-in.workload-controllers/deployment.pod-replacement": null}}});
+        let none =
+            json!({"metadata": {"annotations": {"opt-in.workload-controllers/deployment.pod-replacement": null}}});
         scene.merge(Kind::DEPLOYMENT, "web", none).await;
-        scene.until("its replacement", |state| state.active_pods().len() == 2).await;
+        scene
+            .until("its replacement", |state| state.active_pods().len() == 2)
+            .await;
         assert_eq!(peak(scene), 3);
     });
 }

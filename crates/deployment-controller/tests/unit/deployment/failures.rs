@@ -90,6 +90,28 @@ fn a_name_that_another_set_has_is_not_tried_but_counted() {
     }
 }
 
+// proves: deployment/D-14
+#[test]
+fn when_no_collision_can_be_counted_any_more_people_are_told() {
+    let most = i32::MAX;
+    let mut fresh = Cluster::of(deployment("web").replicas(2));
+    fresh.deployment["status"]["collisionCount"] = json!(most);
+    fresh.turn();
+    let name = fresh.sets[0]["metadata"]["name"].clone();
+    let mut cluster = Cluster::settled(deployment("web").replicas(2));
+    cluster.edit_set("a", |set| set.image("x"));
+    cluster.deployment["status"]["collisionCount"] = json!(most);
+    cluster.sets[0]["metadata"]["name"] = name.clone();
+    let turn = cluster.turn();
+    assert_eq!(turn.text(), "Progressing False ReplicaSetCreateError");
+    let message = format!(
+        "ReplicaSetCreateError: Failed to create new replica set {name}: its name is taken, and collisionCount cannot grow \
+         beyond {most}"
+    );
+    assert_eq!(turn.said(), [message]);
+    assert_eq!(cluster.turn().status(), &Value::Null, "once");
+}
+
 // proves: deployment/D-36, deployment/L-10
 #[test]
 fn a_refused_patch_does_not_stop_the_report() {

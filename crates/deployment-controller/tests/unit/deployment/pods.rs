@@ -100,7 +100,9 @@ impl Pods {
                         self.terminate(&delete.target.key.name);
                     }
                 }
-                Stage::Claim(_) | Stage::Status(_) | Stage::Patch(_) | Stage::Read(_) => panic!("not here: {stage:?}"),
+                Stage::Claim(_) | Stage::Status(_) | Stage::Patch(_) | Stage::Evict(_) | Stage::Read(_) => {
+                    panic!("not here: {stage:?}")
+                }
             }
         }
         let now = self.cluster.now;

@@ -16,7 +16,7 @@ use super::cluster::cache;
 use super::noon;
 
 /// `web` and `shop`, which select one label each, `any`, which selects both, one that selects everything, one whose selector
-/// is invalid, and one in another namespace.
+/// is invalid, one in another namespace, and `careful`, whose pods are replaced when they have gone.
 fn deployments() -> Store<spec::Deployment> {
     let exists = json!({"matchExpressions": [{"key": "app", "operator": "Exists"}]});
     let near = json!({"matchExpressions": [{"key": "app", "operator": "Near"}]});
@@ -26,6 +26,12 @@ fn deployments() -> Store<spec::Deployment> {
         stored(deployment("any").rolling(1, 0).set("/spec/selector", exists)),
         stored(deployment("everything").rolling(1, 0).set("/spec/selector", json!({}))),
         stored(deployment("broken").rolling(1, 0).set("/spec/selector", near)),
+        stored(
+            deployment("careful")
+                .rolling(1, 0)
+                .opt_in("deployment.pod-replacement", "TerminationComplete")
+                .set("/spec/selector/matchLabels/app", "careful"),
+        ),
         stored(
             deployment("elsewhere")
                 .recreate()
@@ -165,4 +171,13 @@ fn pods_wake_no_rolling_update() {
         Vec::<String>::new()
     );
     assert_eq!(woken_by_pod(orphan(), &removed(of(&orphan()))), Vec::<String>::new());
+}
+
+// proves: deployment/L-2
+#[rstest]
+#[case::removed(removed(of(&owned("careful"))), &["careful"])]
+#[case::failed(changed(of(&owned("careful")), of(&owned("careful")).phase("Failed")), &["careful"])]
+#[case::terminating(changed(of(&owned("careful")), of(&owned("careful")).terminating(noon())), &[])]
+fn a_pod_that_makes_room_wakes_the_deployment_that_counts_it(#[case] delta: Delta<PodView>, #[case] expected: &[&str]) {
+    assert_eq!(woken_by_pod(owned("careful"), &delta), expected);
 }

@@ -1,0 +1,83 @@
+//! A rollout that stops part of the way, on request: opt-in `deployment.hold-at` (field FR-DP-07).
+//!
+//! The new ReplicaSet never grows beyond the hold, and the old ones never shrink below the rest of the replicas. Without any
+//! old pods there is nothing to hold. A hold that was lowered below what is updated already takes nothing back.
+
+use workload_core::opt_in::Switch;
+
+use super::draft::Draft;
+use super::revisions::Standing;
+
+/// The hold of a Deployment that has old pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hold {
+    /// How many replicas are to be updated.
+    at: i64,
+    /// `spec.replicas`.
+    wanted: i64,
+}
+
+impl Hold {
+    /// The hold that is in force, if any.
+    pub(super) fn of(draft: &Draft<'_>) -> Option<Self> {
+        let deployment = &*draft.seen.deployment;
+        let at = deployment.hold()?;
+        let wanted = deployment.spec.wanted();
+        draft
+            .seen
+            .old
+            .iter()
+            .any(|set| set.replicas > 0)
+            .then_some(Self { at, wanted })
+    }
+
+    /// The size up to which a new ReplicaSet of this size may grow.
+    pub(super) fn most_updated(self, size: i64) -> i64 {
+        self.at.max(size).min(self.wanted)
+    }
+
+    /// By how much the old ReplicaSets may shrink, beside a new one of this size.
+    pub(super) fn spare(self, draft: &Draft<'_>, new: i64) -> i64 {
+        old_total(draft) - self.kept(new)
+    }
+
+    /// By how much ReplicaSets of this size together are to be scaled, of which `most` are allowed. A rollout that holds needs
+    /// no surge, so nobody is made for it.
+    pub(super) fn to_add(self, total: i64, most: i64) -> i64 {
+        if most > total {
+            (self.wanted - total).max(0)
+        } else {
+            most - total
+        }
+    }
+
+    /// Makes up for old pods that are missing while the new ReplicaSet may not: scaling may have been short of room, or have
+    /// spared old ones (FR-DP-12), which then come last.
+    pub(super) fn refill(self, draft: &mut Draft<'_>, new: Standing) {
+        let missing = -self.spare(draft, new.size);
+        let spared = draft.seen.deployment.opt_ins.never_grow_old;
+        let active = draft.seen.old.iter().filter(|set| set.replicas > 0);
+        let Some(largest) = active.max_by_key(|set| set.replicas) else {
+            return;
+        };
+        if new.size >= self.at && missing > 0 && (spared == Switch::Off || new.available >= new.size) {
+            draft.resize(largest, draft.size(largest) + missing);
+        }
+    }
+
+    /// The number of updated replicas if the rollout stands still because of the hold: all sizes are as they are to be, and
+    /// all updated replicas are available.
+    pub(super) fn reached(self, draft: &Draft<'_>, new: Standing) -> Option<i64> {
+        let stands = new.size >= self.at && new.available >= new.size && self.spare(draft, new.size) == 0;
+        (stands && draft.seen.found().is_some() && !draft.resizes()).then_some(new.size)
+    }
+
+    /// How many old pods stay beside a new ReplicaSet of this size.
+    fn kept(self, new: i64) -> i64 {
+        self.wanted - self.most_updated(new)
+    }
+}
+
+fn old_total(draft: &Draft<'_>) -> i64 {
+    draft.seen.old.iter().map(|set| draft.size(set)).sum()
+}

@@ -1,0 +1,205 @@
+//! A rollout that stops part of the way: opt-in `deployment.hold-at` (field FR-DP-07).
+
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::json;
+use testkit::builders::{Deployment, Manifest as _, Templated as _, deployment};
+use workload_core::time;
+
+use super::cluster::Cluster;
+use super::set;
+
+const HOLD: &str = "deployment.hold-at";
+
+fn web(replicas: u32) -> Deployment {
+    deployment("web").replicas(replicas).image("a")
+}
+
+/// Ten replicas, settled, of which image `b` is to be rolled out with this hold.
+fn held(hold: &str) -> Cluster {
+    let mut cluster = Cluster::settled(web(10));
+    cluster.edit(|web| web.opt_in(HOLD, hold).image("b"));
+    cluster
+}
+
+fn progressing(cluster: &Cluster) -> String {
+    let condition = cluster.condition("Progressing").unwrap();
+    [&condition["status"], &condition["reason"]]
+        .map(|word| word.as_str().unwrap())
+        .join(" ")
+}
+
+// proves: field/FR-DP-07
+#[rstest]
+#[case::a_number("3", "a 7, b 3")]
+#[case::a_part("25%", "a 7, b 3")]
+#[case::nothing("0", "a 10, b 0")]
+#[case::more_than_surge("8", "a 2, b 8")]
+#[case::all_but_one("9", "a 1, b 9")]
+#[case::all("10", "a 0, b 10")]
+#[case::all_as_part("100%", "a 0, b 10")]
+#[case::more_than_all("11", "a 0, b 10")]
+#[case::not_a_number("some", "a 0, b 10")]
+fn the_rollout_stops_at_the_hold(#[case] hold: &str, #[case] expected: &str) {
+    let mut cluster = held(hold);
+    cluster.roll();
+    assert_eq!(cluster.sizes(), expected);
+    let over = expected.starts_with("a 0");
+    let said = if over {
+        "True NewReplicaSetAvailable"
+    } else {
+        "Unknown DeploymentPaused"
+    };
+    assert_eq!(progressing(&cluster), said);
+}
+
+// proves: field/FR-DP-07, deployment/D-84
+#[rstest]
+#[case::raised(Some("6"), "a 4, b 6")]
+#[case::to_all(Some("100%"), "a 0, b 10")]
+#[case::removed(None, "a 0, b 10")]
+#[case::lowered(Some("1"), "a 7, b 3")]
+fn a_hold_that_changes_lets_the_rollout_go_on_and_takes_nothing_back(
+    #[case] hold: Option<&str>,
+    #[case] expected: &str,
+) {
+    let mut cluster = held("3");
+    cluster.roll();
+    let key = format!("opt-in.workload-controllers/{HOLD}");
+    cluster.edit(|web| web.patched(&json!({"metadata": {"annotations": {key: hold}}})));
+    let turn = cluster.turn();
+    let goes_on = hold != Some("1");
+    let resumed = turn.told.contains(&"Progressing Unknown DeploymentResumed".to_owned());
+    assert_eq!(resumed, goes_on, "{}", turn.text());
+    cluster.settle();
+    cluster.roll();
+    assert_eq!(cluster.sizes(), expected);
+}
+
+// proves: field/FR-DP-07, deployment/D-74
+#[test]
+fn no_deadline_runs_at_the_hold_and_it_is_said_why() {
+    let mut cluster = held("3");
+    cluster.roll();
+    cluster.now = time::plus(cluster.now, std::time::Duration::from_secs(3600));
+    let turn = cluster.turn();
+    assert_eq!(turn.text(), "");
+    assert_eq!(turn.conclusion.wake, workload_core::plan::Wake::OnChange);
+    let held = &turn.conclusion.held_up.unwrap()[0];
+    assert_eq!((held.cause, held.note.reason), ("HoldAt", "RolloutHeld"));
+    let message =
+        "Deployment is held at 3 updated replicas by its annotation opt-in.workload-controllers/deployment.hold-at";
+    assert_eq!(held.note.message, message);
+    assert_eq!(cluster.condition("Progressing").unwrap()["message"], message);
+}
+
+// proves: field/FR-DP-07, deployment/D-74
+#[test]
+fn a_bad_canary_misses_its_deadline_and_the_hold_is_told_once_it_is_well() {
+    let mut cluster = held("3");
+    cluster.broken = vec!["b"];
+    cluster.roll();
+    assert!(progressing(&cluster).starts_with("True"), "{}", progressing(&cluster));
+    cluster.now = time::plus(cluster.now, std::time::Duration::from_secs(601));
+    cluster.roll();
+    assert_eq!(progressing(&cluster), "False ProgressDeadlineExceeded");
+    cluster.broken.clear();
+    cluster.settle();
+    cluster.roll();
+    assert_eq!(
+        (progressing(&cluster).as_str(), cluster.sizes().as_str()),
+        ("Unknown DeploymentPaused", "a 7, b 3")
+    );
+    cluster.report("b", 3, 2);
+    assert_eq!(cluster.turn().text(), "Progressing Unknown DeploymentResumed");
+}
+
+// proves: field/FR-DP-07, deployment/D-22
+#[rstest]
+#[case::up("3", 20, "a 17, b 3")]
+#[case::up_by_part("30%", 20, "a 14, b 6")]
+#[case::down("3", 5, "a 2, b 3")]
+#[case::down_to_the_hold("3", 3, "a 0, b 3")]
+#[case::to_nothing("3", 0, "a 0, b 0")]
+fn scaling_in_a_hold_keeps_it(#[case] hold: &str, #[case] replicas: u32, #[case] expected: &str) {
+    let mut cluster = held(hold);
+    cluster.roll();
+    cluster.edit(|web| web.replicas(replicas));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), expected);
+}
+
+// proves: field/FR-DP-07
+#[test]
+fn where_there_are_no_old_pods_there_is_nothing_to_hold() {
+    let mut cluster = Cluster::of(web(10).opt_in(HOLD, "3"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 10");
+}
+
+// proves: field/FR-DP-07
+#[test]
+fn old_pods_that_are_missing_are_made_up_for_when_nobody_else_may_grow() {
+    let mut cluster = held("3");
+    cluster.roll();
+    cluster.edit_set("a", |set| set.replicas(4));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 7, b 3");
+}
+
+// proves: field/FR-DP-07
+#[test]
+fn recreate_cannot_hold_and_says_so() {
+    let mut cluster = Cluster::settled(web(3).recreate());
+    cluster.edit(|web| web.opt_in(HOLD, "1").image("b"));
+    let workload_core::workload::Observation::Ready(seen) = cluster.observation() else {
+        panic!("nothing to act on")
+    };
+    let rejected: Vec<_> = seen
+        .deployment
+        .opt_ins
+        .rejected
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let text = "opt-in.workload-controllers/deployment.hold-at: \"1\" has no effect: the strategy Recreate has no steps at which it could hold";
+    assert_eq!(rejected, [text]);
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 0, b 3");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    // proves: field/FR-DP-07
+    #[test]
+    fn whatever_the_state_new_pods_stay_within_the_hold_and_old_ones_beside_it(
+        hold in 0..12_i64,
+        surge in 0..4_u32,
+        unavailable in 1..4_u32,
+        (old, old_ready) in (1..12_u32, 0..12_u32),
+        (new, new_ready) in (0..12_u32, 0..12_u32),
+        pace in 1..4_i64,
+    ) {
+        let web = web(10).rolling(surge, unavailable).image("b").opt_in(HOLD, &hold.to_string());
+        let mut cluster = Cluster::of(web)
+            .with(set("a", old, old_ready.min(old)))
+            .with(set("b", new, new_ready.min(new)));
+        cluster.pace = Some(pace);
+        let size = |cluster: &Cluster, image| cluster.set(image)["spec"]["replicas"].as_i64().unwrap();
+        let holds = hold < 10;
+        for _ in 0..40 {
+            let (old, new) = (size(&cluster, "a"), size(&cluster, "b"));
+            cluster.turn();
+            let (after_old, after_new) = (size(&cluster, "a"), size(&cluster, "b"));
+            if holds && old > 0 {
+                prop_assert!(after_new <= new.max(hold), "{}", cluster.sizes());
+                prop_assert!(after_old >= old.min(10 - hold.max(after_new).min(10)), "{}", cluster.sizes());
+            }
+            cluster.settle();
+        }
+        let (old, new) = (size(&cluster, "a"), size(&cluster, "b"));
+        prop_assert_eq!(old + new, 10, "nothing is missing and nothing left over");
+        prop_assert!(if holds && old > 0 { new >= hold } else { new == 10 }, "{}", cluster.sizes());
+    }
+}

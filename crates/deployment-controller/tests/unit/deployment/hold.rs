@@ -81,7 +81,7 @@ fn a_hold_that_changes_lets_the_rollout_go_on_and_takes_nothing_back(
 fn no_deadline_runs_at_the_hold_and_it_is_said_why() {
     let mut cluster = held("3");
     cluster.roll();
-    cluster.now = time::plus(cluster.now, std::time::Duration::from_secs(3600));
+    cluster.now = time::plus(cluster.now, std::time::Duration::from_hours(1));
     let turn = cluster.turn();
     assert_eq!(turn.text(), "");
     assert_eq!(turn.conclusion.wake, workload_core::plan::Wake::OnChange);

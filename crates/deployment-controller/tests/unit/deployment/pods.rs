@@ -149,7 +149,8 @@ impl Pods {
     /// As [`terminate`](Self::terminate), of the pod in this place.
     pub(super) fn terminate_at(&mut self, at: usize) {
         if let Some(pod) = self.cluster.pods.get(at) {
-            self.terminate(&pod["metadata"]["name"].as_str().unwrap().to_owned());
+            let name = pod["metadata"]["name"].as_str().unwrap().to_owned();
+            self.terminate(&name);
         }
     }
 

@@ -186,7 +186,7 @@ fn nobody_grows_before_all_sets_have_taken_in_their_sizes(#[case] old: i64, #[ca
 }
 
 /// What happens in a cluster.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Happening {
     DeploymentTurn,
     Decide(usize),
@@ -260,7 +260,7 @@ proptest! {
         let mut pods = rolling(web(replicas, surge, unavailable));
         let mut bound = Bound(most(&pods.cluster));
         for what in happenings {
-            happens(&mut pods, what.clone());
+            happens(&mut pods, what);
             prop_assert!(bound.holds(&pods), "{} after {what:?}: {}", pods.unfinished(), pods.cluster.sizes());
         }
         pods.carry_out();

@@ -159,6 +159,11 @@ impl RawMeta<'_> {
         self.annotations.as_ref()?.get(key).map(|value| &**value)
     }
 
+    /// When the object was created.
+    pub fn created(&self) -> Option<Timestamp> {
+        self.creation_timestamp
+    }
+
     /// The owned form, its strings shared through `interner`. Fails without a name, a uid or a resource version.
     pub fn into_meta(self, keep: KeepAnnotations<'_>, interner: &Interner) -> Result<Meta, DecodeError> {
         let controller = self.controller(interner);

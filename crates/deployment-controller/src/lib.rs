@@ -16,6 +16,7 @@ use workload_core::run::{Program, Site};
 
 use self::args::Controller;
 use self::deployment::Deployments;
+use self::deployment::opt_ins::ReplicaSetLoop;
 use self::deployment::spec::Deployment;
 use self::replicaset::ReplicaSets;
 use self::replicaset::metrics::DeletionAges;
@@ -41,10 +42,16 @@ pub fn install(site: &mut Site, controllers: &[Controller]) {
         sets: site.cache(),
         pods: site.cache(),
     };
+    let replica_sets = controllers.contains(&Controller::ReplicaSet);
     if controllers.contains(&Controller::Deployment) {
-        install_deployments(site, &mut caches);
+        let by = if replica_sets {
+            ReplicaSetLoop::Here
+        } else {
+            ReplicaSetLoop::Elsewhere
+        };
+        install_deployments(site, &mut caches, by);
     }
-    if controllers.contains(&Controller::ReplicaSet) {
+    if replica_sets {
         install_replica_sets(site, &mut caches);
     }
     site.keep(caches.deployments);
@@ -52,7 +59,7 @@ pub fn install(site: &mut Site, controllers: &[Controller]) {
     site.keep(caches.pods);
 }
 
-fn install_deployments(site: &mut Site, caches: &mut Caches) {
+fn install_deployments(site: &mut Site, caches: &mut Caches, replica_sets: ReplicaSetLoop) {
     let Caches {
         deployments,
         sets,
@@ -63,6 +70,7 @@ fn install_deployments(site: &mut Site, caches: &mut Caches) {
         deployments: deployments.store(),
         sets: sets.store(),
         pods: pods.store(),
+        replica_sets,
     };
     let children: (Kind, Arc<dyn Progress>) = (Kind::REPLICA_SET, sets.store());
     let wakes = site.reconcile(workload, deployments, [children]);

@@ -32,6 +32,7 @@ impl Object for PodView {
                     .init_containers()
                     .filter(|container| sidecars.contains(&*container.name)),
             ),
+            failed_after: failed_after(pod.metadata.created(), status.failed_at()),
             deletion_cost: deletion_cost(pod.metadata.annotation(DELETION_COST)),
             hindrance: status.hindrance(interner),
             meta: pod.metadata.into_meta(KeepAnnotations::Only(&[]), interner)?,
@@ -60,6 +61,12 @@ fn most_restarts<'a>(containers: impl Iterator<Item = &'a RawContainerStatus<'a>
         .map(|container| container.restart_count)
         .max()
         .unwrap_or_default()
+}
+
+/// Seconds from creation to failure; none where clocks disagree about what came first.
+fn failed_after(created: Option<Timestamp>, failed: Option<Timestamp>) -> Option<u32> {
+    let seconds = failed?.as_second().saturating_sub(created?.as_second());
+    Some(u32::try_from(seconds.max(0)).unwrap_or(u32::MAX))
 }
 
 /// The cost that an annotation states: a 32-bit decimal without plus sign and leading zeros, else 0 (deployment C-53).
@@ -103,6 +110,7 @@ struct RawContainer<'a> {
 struct RawStatus<'a> {
     #[serde(borrow)]
     phase: Cow<'a, str>,
+    start_time: Option<Timestamp>,
     #[serde(borrow)]
     conditions: Option<Vec<RawCondition<'a>>>,
     #[serde(borrow)]
@@ -138,6 +146,13 @@ struct RawContainerStatus<'a> {
 struct RawState<'a> {
     #[serde(borrow)]
     waiting: Option<RawWaiting<'a>>,
+    terminated: Option<RawTerminated>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawTerminated {
+    finished_at: Option<Timestamp>,
 }
 
 #[derive(Default, Deserialize)]
@@ -173,6 +188,23 @@ impl RawStatus<'_> {
 
     fn init_containers(&self) -> impl Iterator<Item = &RawContainerStatus<'_>> {
         self.init_container_statuses.iter().flatten()
+    }
+
+    /// When a failed pod's last container ended. Of a pod that its node has refused, or that ended while its node was away,
+    /// no container tells; then it is the latest moment that its status knows of. A kubelet that refuses a pod states when it
+    /// first saw it, and takes all its own conditions away.
+    fn failed_at(&self) -> Option<Timestamp> {
+        if Phase::of(&self.phase) != Phase::Failed {
+            return None;
+        }
+        let ends = self
+            .containers()
+            .filter_map(|container| container.state.as_ref()?.terminated.as_ref()?.finished_at);
+        ends.max().or_else(|| {
+            let changes = self.conditions.iter().flatten();
+            let changes = changes.filter_map(|condition| condition.last_transition_time);
+            changes.chain(self.start_time).max()
+        })
     }
 
     /// An unscheduled pod has no waiting container. Of several waiting ones the first in starting order counts, one that
@@ -280,6 +312,48 @@ mod tests {
     #[case::running(json!({"containerStatuses": [{"name": "a", "state": {"running": {}}}]}), None)]
     fn a_stuck_pod_says_why(#[case] status: Value, #[case] expected: Option<Hindrance>) {
         assert_eq!(with_status(&status).hindrance, expected);
+    }
+
+    // proves: field/FR-DP-01
+    #[rstest]
+    #[case::its_last_container(
+        json!({"startTime": "2026-01-02T03:04:01Z",
+               "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-02T03:04:30Z"}],
+               "containerStatuses": [
+                   {"name": "a", "state": {"terminated": {"exitCode": 1, "finishedAt": "2026-01-02T03:04:09Z"}}},
+                   {"name": "b", "state": {"terminated": {"exitCode": 0, "finishedAt": "2026-01-02T03:04:07Z"}}}]}),
+        Some("09")
+    )]
+    #[case::refused_by_its_node(
+        json!({"reason": "OutOfcpu", "startTime": "2026-01-02T03:04:05Z",
+               "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-02T03:04:04Z"}]}),
+        Some("05")
+    )]
+    #[case::ended_while_its_node_was_away(
+        json!({"startTime": "2026-01-02T03:04:05Z",
+               "conditions": [{"type": "DisruptionTarget", "status": "True", "lastTransitionTime": "2026-01-02T03:04:40Z"}],
+               "containerStatuses": [{"name": "a", "state": {"terminated": {"exitCode": 137, "finishedAt": null}}}]}),
+        Some("40")
+    )]
+    #[case::says_nothing(json!({}), None)]
+    fn a_failed_pod_says_when(#[case] status: Value, #[case] expected: Option<&str>) {
+        let in_phase = |phase: &str| {
+            let mut status = status.clone();
+            status["phase"] = phase.into();
+            let metadata = json!({"name": "web-1", "uid": "u1", "resourceVersion": "7",
+                                  "creationTimestamp": "2026-01-02T03:04:02Z"});
+            let pod = json!({"metadata": metadata, "status": status}).to_string();
+            PodView::decode(pod.as_bytes(), &Interner::default()).unwrap()
+        };
+        assert_eq!(in_phase("Failed").failed_at(), expected.map(at));
+        assert_eq!(in_phase("Succeeded").failed_at(), None);
+        assert_eq!(in_phase("Running").failed_at(), None);
+    }
+
+    #[test]
+    fn clocks_that_disagree_make_no_negative_age() {
+        let after = |created, failed| failed_after(Some(at(created)), Some(at(failed)));
+        assert_eq!([after("05", "09"), after("09", "05")], [Some(4), Some(0)]);
     }
 
     #[test]

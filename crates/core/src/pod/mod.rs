@@ -27,6 +27,8 @@ pub struct PodView {
     pub restarts: i32,
     /// Largest restart count of its restartable init containers (sidecars).
     pub sidecar_restarts: i32,
+    /// How many seconds after its creation it failed, as far as its status tells; nothing unless it is [`Phase::Failed`].
+    pub failed_after: Option<u32>,
     /// What its removal costs, from [`DELETION_COST`]; 0 if it does not say.
     pub deletion_cost: i32,
     /// Why it does not get on, as far as the pod tells.
@@ -80,6 +82,12 @@ impl PodView {
     /// True if its containers have ended for good.
     pub fn is_finished(&self) -> bool {
         matches!(self.phase, Phase::Succeeded | Phase::Failed)
+    }
+
+    /// When it failed, to the second, cut off; nothing if it did not fail, or does not say when.
+    pub fn failed_at(&self) -> Option<Timestamp> {
+        let age = Duration::from_secs(self.failed_after?.into());
+        Some(time::plus(self.meta.created?, age))
     }
 
     /// True if its `Ready` condition holds.

@@ -24,6 +24,7 @@ use workload_core::pod::PodView;
 use workload_core::time::Timestamp;
 use workload_core::workload::{Aids, Conclusion, Observation, RetryLimit, Workload};
 
+use self::opt_ins::ReplicaSetLoop;
 use self::spec::Deployment;
 use crate::replicaset::spec::ReplicaSet;
 
@@ -40,6 +41,8 @@ pub struct Deployments {
     pub sets: Arc<Store<ReplicaSet>>,
     /// All pods.
     pub pods: Arc<Store<PodView>>,
+    /// Who reconciles those ReplicaSets.
+    pub replica_sets: ReplicaSetLoop,
 }
 
 impl Workload for Deployments {
@@ -61,7 +64,7 @@ impl Workload for Deployments {
     }
 
     fn rejected_opt_ins<'a>(&self, seen: &'a Observed) -> &'a [Rejected] {
-        &seen.deployment.opt_ins.rejected
+        &seen.rejected
     }
 
     fn decide(&self, seen: &Observed, _now: Timestamp) -> Plan<Intent> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use workload_core::cache::Store;
 use workload_core::id::{Kind, ObjectKey, Uid};
 use workload_core::meta::Meta;
+use workload_core::opt_in::Rejected;
 use workload_core::owner::{Claimant, Claimed};
 use workload_core::plan::Claim;
 use workload_core::pod::PodView;
@@ -35,6 +36,8 @@ pub struct Observed {
     pub old_pods: OldPods,
     /// How much room the pods that are there leave for others.
     pub occupancy: Occupancy,
+    /// Its opt-ins that have no effect.
+    pub rejected: Vec<Rejected>,
     /// Whether the caches show all ReplicaSets that this process has created and deleted.
     pub children: Children,
     /// What the rollout may wait for, if it has not got on for a while.
@@ -159,6 +162,9 @@ pub(super) fn observe(caches: &Deployments, key: &ObjectKey, aids: &Aids<'_>) ->
         Some(set) => NewSet::Found(set),
         None => NewSet::Missing(vacancy(&deployment, &caches.sets)),
     };
+    let rejected = deployment
+        .opt_ins
+        .rejected(&deployment.meta.annotations, caches.replica_sets);
     Observation::Ready(Observed {
         old_pods: old_pods(&deployment, &old, &caches.pods),
         stall: Stall::observe(&deployment, &new, &old, &caches.pods, aids.now),
@@ -167,6 +173,7 @@ pub(super) fn observe(caches: &Deployments, key: &ObjectKey, aids: &Aids<'_>) ->
         claims: writes,
         new,
         old,
+        rejected,
         children: aids.children,
     })
 }

@@ -55,7 +55,37 @@ pub enum DisruptionBudgets {
     Respect,
 }
 
+/// Who reconciles the ReplicaSets of the Deployments that this process reconciles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplicaSetLoop {
+    /// This process.
+    Here,
+    /// Another one, which may not know any opt-in.
+    Elsewhere,
+}
+
 impl OptIns {
+    /// Those that have no effect, given who reconciles ReplicaSets. `annotations` are those they were read from.
+    pub fn rejected(&self, annotations: &Labels, replica_sets: ReplicaSetLoop) -> Vec<Rejected> {
+        let there = [
+            (
+                DISRUPTION_BUDGETS,
+                self.disruption_budgets == DisruptionBudgets::Respect,
+            ),
+            (FAILED_POD_BACKOFF, self.failed_pod_backoff.is_some()),
+        ];
+        let elsewhere = there.into_iter().filter_map(|(name, asked)| {
+            let text = annotations.get(&format!("{PREFIX}{name}")).filter(|_| asked)?;
+            Some(Rejected::new(
+                name,
+                text,
+                "it needs the ReplicaSet loop of the same process",
+            ))
+        });
+        let elsewhere = elsewhere.filter(|_| replica_sets == ReplicaSetLoop::Elsewhere);
+        self.rejected.iter().cloned().chain(elsewhere).collect()
+    }
+
     /// Reads the annotations of a Deployment.
     pub fn read(annotations: &Labels) -> Self {
         let mut reader = Reader::new(annotations, "deployment.");
@@ -143,6 +173,28 @@ mod tests {
                 rejected: Vec::new(),
             }
         );
+    }
+
+    // proves: deployment/L-4, deployment/L-7
+    #[test]
+    fn what_the_replica_set_loop_does_is_rejected_where_another_process_runs_it() {
+        let annotations: Labels = [
+            ("opt-in.workload-controllers/deployment.disruption-budgets", "Respect"),
+            ("opt-in.workload-controllers/deployment.failed-pod-backoff", "10s"),
+            ("opt-in.workload-controllers/deployment.hold-at", "-1"),
+        ]
+        .into_iter()
+        .collect();
+        let rejected = |annotations: &Labels, replica_sets| {
+            let found = OptIns::read(annotations).rejected(annotations, replica_sets);
+            found.iter().map(|each| each.name).collect::<Vec<_>>()
+        };
+        assert_eq!(rejected(&annotations, ReplicaSetLoop::Here), [HOLD_AT]);
+        assert_eq!(
+            rejected(&annotations, ReplicaSetLoop::Elsewhere),
+            [HOLD_AT, DISRUPTION_BUDGETS, FAILED_POD_BACKOFF]
+        );
+        assert_eq!(rejected(&Labels::default(), ReplicaSetLoop::Elsewhere), [""; 0]);
     }
 
     #[test]

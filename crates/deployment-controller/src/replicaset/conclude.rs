@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use workload_core::condition::{Condition, Status};
-use workload_core::id::Kind;
+use workload_core::id::{Kind, ObjectKey};
 use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Verb};
 use workload_core::plan::{Note, StatusWrite, Target, Wake};
 use workload_core::pod::PodView;
-use workload_core::time::Timestamp;
-use workload_core::workload::{Children, Conclusion};
+use workload_core::time::{self, Timestamp};
+use workload_core::workload::{Children, Conclusion, Explanation};
 
 use super::decide::Intent;
+use super::failures::Pace;
 use super::observe::Observed;
 use super::spec::{ReplicaSet, ReplicaSetStatus};
 use super::words;
@@ -38,10 +39,13 @@ pub(super) fn conclude(seen: &Observed, intent: Intent, outcome: &Outcome, now: 
         Wake::OnChange
     };
     Conclusion {
-        wake: wake(set, &status, &pods, now).sooner(vain),
+        wake: wake(set, &status, &pods, now)
+            .sooner(vain)
+            .sooner(protection_ends(outcome))
+            .sooner(next_trial(seen, now)),
         status: write(set, &status),
         notes: failures(outcome).map(note).collect(),
-        held_up: None,
+        held_up: held_up(seen, outcome),
     }
 }
 
@@ -91,16 +95,77 @@ fn state_failure(status: &mut ReplicaSetStatus, intent: Intent, outcome: &Outcom
     }
 }
 
-/// The creates and deletes of pods that failed. A namespace on its way out, or a pod gone already, is no failure (C-24,
-/// C-73); neither is a write that was not sent.
+/// What keeps the turn from reaching the wanted number of pods, beside failures; a turn that may not try cannot tell.
+fn held_up(seen: &Observed, outcome: &Outcome) -> Option<Vec<Explanation>> {
+    (seen.children == Children::Settled).then(|| protection(outcome).into_iter().chain(backing_off(seen)).collect())
+}
+
+/// Pods are missing that are made one after the other, because others failed soon (L-7).
+fn backing_off(seen: &Observed) -> Option<Explanation> {
+    let (tries, from) = trial(seen)?;
+    let message = format!(
+        "pods failed within 30 s of their creation, {tries} times in a row; next try at {}",
+        time::to_api(from)
+    );
+    Some(Explanation {
+        cause: words::FAILED_POD_BACKOFF,
+        note: Note::warning(words::FAILED_POD_BACKOFF, message),
+    })
+}
+
+/// When a pod may be made that had to wait.
+fn next_trial(seen: &Observed, now: Timestamp) -> Wake {
+    let wait = trial(seen).and_then(|(_, from)| time::until(from, now));
+    wait.map_or(Wake::OnChange, Wake::After)
+}
+
+fn trial(seen: &Observed) -> Option<(u32, Timestamp)> {
+    match seen.pace() {
+        Pace::Trial { tries, from } if seen.surplus() < 0 && !seen.set.meta.is_terminating() => Some((tries, from)),
+        Pace::Trial { .. } | Pace::Full => None,
+    }
+}
+
+/// The pods that disruption budgets keep (L-4).
+fn protection(outcome: &Outcome) -> Option<Explanation> {
+    let (pod, words, _) = protected(outcome).next()?;
+    let message = match protected(outcome).count() {
+        1 => format!("pod {} is not evicted yet: {words}", pod.name),
+        count => format!(
+            "{count} pods are not evicted yet, the first of them {}: {words}",
+            pod.name
+        ),
+    };
+    Some(Explanation {
+        cause: words::DISRUPTION_BUDGET,
+        note: Note::normal(words::DISRUPTION_BUDGET, message),
+    })
+}
+
+/// When the first of them may be asked for again: budgets wake nobody.
+fn protection_ends(outcome: &Outcome) -> Wake {
+    let first = protected(outcome).map(|(_, _, again_in)| again_in).min();
+    first.map_or(Wake::OnChange, Wake::After)
+}
+
+fn protected(outcome: &Outcome) -> impl Iterator<Item = (&ObjectKey, &str, Duration)> {
+    outcome.attempts.iter().filter_map(|attempt| match &attempt.result {
+        Ok(Receipt::Protected { words, again_in }) => Some((&attempt.key, &**words, *again_in)),
+        Ok(Receipt::Stored { .. } | Receipt::Gone) | Err(_) => None,
+    })
+}
+
+/// The creates and removals of pods that failed. A namespace on its way out, or a pod gone already, is no failure (C-24,
+/// C-73); neither is a write that was not sent, nor an eviction that met a change of the pod.
 fn failures(outcome: &Outcome) -> impl Iterator<Item = (Verb, &Failure)> {
     outcome.attempts.iter().filter_map(|Attempt { verb, result, .. }| {
         let failure = result.as_ref().err()?;
         let counts = match (verb, failure.class) {
             (_, FailureClass::Fenced)
             | (Verb::Create, FailureClass::NamespaceEnding)
-            | (Verb::Delete, FailureClass::Missing | FailureClass::Replaced) => false,
-            (verb, _) => matches!(verb, Verb::Create | Verb::Delete),
+            | (Verb::Delete | Verb::Evict, FailureClass::Missing | FailureClass::Replaced)
+            | (Verb::Evict, FailureClass::Conflict) => false,
+            (verb, _) => matches!(verb, Verb::Create | Verb::Delete | Verb::Evict),
         };
         counts.then_some((*verb, failure))
     })

@@ -2,6 +2,7 @@
 
 pub mod conclude;
 pub mod decide;
+pub mod failures;
 pub mod metrics;
 pub mod observe;
 pub mod spec;

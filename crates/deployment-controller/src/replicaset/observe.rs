@@ -12,8 +12,9 @@ use workload_core::selector::Selector;
 use workload_core::workload::{Aids, Children, Observation};
 
 use super::ReplicaSets;
+use super::failures::{Failures, Pace};
 use super::spec::ReplicaSet;
-use crate::deployment::opt_ins::PodReplacement;
+use crate::deployment::opt_ins::{DisruptionBudgets, PodReplacement};
 use crate::deployment::{self, spec::Deployment};
 
 /// One ReplicaSet at the start of a turn.
@@ -28,6 +29,8 @@ pub struct Observed {
     pub active: Vec<Arc<PodView>>,
     /// How many of its pods are on their way out (RS-5).
     pub terminating: usize,
+    /// What is known of pods that failed soon, where its Deployment asks for a back-off; nothing elsewhere.
+    pub failures: Failures,
     /// Adoptions and releases that have to be written.
     pub claims: Vec<plan::Claim>,
     /// Whether earlier creates and deletes of ours are all in the cache.
@@ -57,6 +60,29 @@ impl Observed {
         asked.unwrap_or_default()
     }
 
+    /// How missing pods are made (L-7).
+    pub fn pace(&self) -> Pace {
+        let backoff = self
+            .deployment
+            .as_deref()
+            .and_then(|owner| owner.opt_ins.failed_pod_backoff);
+        backoff.map_or(Pace::Full, |backoff| self.failures.pace(backoff))
+    }
+
+    /// Whether disruption budgets can keep its surplus pods (L-4): those that a rollout takes away. The newest ReplicaSet only
+    /// shrinks because somebody wants fewer pods, and one whose Deployment wants none, or is going, has nothing to roll out.
+    pub fn disruption_budgets(&self) -> DisruptionBudgets {
+        let rolled_out = |deployment: &&Deployment| {
+            !deployment.meta.is_terminating()
+                && deployment.spec.replicas > 0
+                && !self.set.template.same_as(&deployment.spec.template)
+        };
+        let deployment = self.deployment.as_deref().filter(rolled_out);
+        deployment
+            .map(|deployment| deployment.opt_ins.disruption_budgets)
+            .unwrap_or_default()
+    }
+
     /// How many active pods there are beyond those wanted; negative if some are missing (RS-10).
     pub fn surplus(&self) -> i64 {
         i64::try_from(self.active.len()).unwrap_or(i64::MAX) - i64::from(self.set.replicas)
@@ -84,6 +110,15 @@ pub(super) fn observe(caches: &ReplicaSets, key: &ObjectKey, aids: &Aids<'_>) ->
     };
     let mut candidates = pods.controlled_by(&set.meta.uid);
     candidates.retain(|pod| names(pod, &set));
+    let deployment = deployment::of_set(&set.meta, deployments);
+    let counts_failures = deployment
+        .as_deref()
+        .is_some_and(|owner| owner.opt_ins.failed_pod_backoff.is_some());
+    let failures = if counts_failures {
+        Failures::of(candidates.iter().map(|pod| &**pod))
+    } else {
+        Failures::default()
+    };
     candidates.extend(pods.orphans_in(&key.namespace));
     let is_leaving = |pod: &&Arc<PodView>| pod.is_terminating() && owner.claim(&pod.meta) == Claim::Keep;
     let terminating = candidates.iter().filter(is_leaving).count();
@@ -93,10 +128,11 @@ pub(super) fn observe(caches: &ReplicaSets, key: &ObjectKey, aids: &Aids<'_>) ->
     let mut seen = Observed {
         active: claimed.owned().cloned().collect(),
         terminating,
+        failures,
         claims: claimed.writes,
         children: aids.children,
         crowd: Crowd::new(),
-        deployment: deployment::of_set(&set.meta, deployments),
+        deployment,
         set: Arc::clone(&set),
     };
     if must_choose(&seen) {

@@ -107,7 +107,9 @@ impl Kubelet {
 
     /// Refuses a bound pod, as a kubelet does that has no room for it.
     pub async fn reject(&self, pod: &str, reason: &str) {
-        self.report(pod, &json!({"phase": "Failed", "reason": reason})).await;
+        let now = to_api(SystemClock.now());
+        self.report(pod, &json!({"phase": "Failed", "reason": reason, "startTime": now}))
+            .await;
     }
 
     /// Removes a terminating pod from its node.

@@ -11,6 +11,7 @@ use workload_core::rank::{self, Candidate};
 use workload_core::time::Timestamp;
 
 use super::Intent;
+use crate::deployment::opt_ins::DisruptionBudgets;
 use crate::replicaset::observe::Observed;
 use crate::replicaset::spec::ReplicaSet;
 use crate::replicaset::words;
@@ -26,14 +27,23 @@ pub(super) fn step(seen: &Observed, now: Timestamp) -> (Intent, Option<Stage>) {
         0 => (Intent::Scale, None),
         1.. => (
             Intent::Scale,
-            Some(Stage::Delete(deletes(seen, difference.min(BURST), now))),
+            Some(removal(seen, deletes(seen, difference.min(BURST), now))),
         ),
         ..0 if seen.set.template.labels().is_empty() => (Intent::Refuse("the pod template has no labels"), None),
         ..0 => {
-            let count = difference.saturating_sub(seen.awaited()).min(BURST);
+            let room = difference.saturating_sub(seen.awaited()).min(BURST);
+            let count = seen.pace().allowed(room, now);
             let creates = (count > 0).then(|| Stage::Create(vec![create(&seen.set); count]));
             (Intent::Scale, creates)
         }
+    }
+}
+
+/// What a rollout takes away may be protected (L-4); upstream knows no budgets here (C-72).
+fn removal(seen: &Observed, victims: Vec<Delete>) -> Stage {
+    match seen.disruption_budgets() {
+        DisruptionBudgets::Ignore => Stage::Delete(victims),
+        DisruptionBudgets::Respect => Stage::Evict(victims),
     }
 }
 
@@ -46,7 +56,7 @@ fn deletes(seen: &Observed, count: usize, now: Timestamp) -> Vec<Delete> {
     rank::victims(&candidates, count, now).into_iter().map(delete).collect()
 }
 
-/// The default grace period applies; disruption budgets do not (C-72). Upstream deletes by name alone; the uid keeps a pod
+/// The default grace period applies (C-72). Upstream deletes by name alone; the uid keeps a pod
 /// of the same name that came later.
 fn delete(pod: &PodView) -> Delete {
     Delete {

@@ -1,5 +1,7 @@
 //! What Deployments do on request only.
 
+mod backoff;
+mod budgets;
 mod hold;
 mod never_grow_old;
 mod replacement;

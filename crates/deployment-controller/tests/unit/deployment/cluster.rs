@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use deployment_controller::deployment::opt_ins::ReplicaSetLoop;
 use deployment_controller::deployment::{Deployments, Intent, Observed};
 use serde_json::{Value, json};
 use testkit::builders::{Manifest, Templated};
@@ -300,6 +301,7 @@ impl Cluster {
             deployments: Arc::new(cache(std::slice::from_ref(&self.deployment))),
             sets: Arc::new(cache(&self.sets)),
             pods: Arc::new(cache(&self.pods)),
+            replica_sets: ReplicaSetLoop::Here,
         }
     }
 

@@ -1,5 +1,7 @@
 //! The ReplicaSet controller over caches that a test fills, its plans and reports as short texts.
 
+mod backoff;
+mod budgets;
 mod claims;
 mod laws;
 mod opt_ins;

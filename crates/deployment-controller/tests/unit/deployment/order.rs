@@ -14,8 +14,8 @@ fn torn() -> Cluster {
     Cluster::of(web).with(sized("a", 3)).with(sized("b", 1))
 }
 
-fn writes(mut cluster: Cluster, change: Value) -> String {
-    cluster.edit(|web| web.patched(&change));
+fn writes(mut cluster: Cluster, change: &Value) -> String {
+    cluster.edit(|web| web.patched(change));
     cluster.turn().written()
 }
 
@@ -37,5 +37,5 @@ fn writes(mut cluster: Cluster, change: Value) -> String {
 #[case::sized_for_another_number_and_recreate(json!({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": null}}}), "desired-replicas of a 10; max-replicas of a 10; desired-replicas of b 10; max-replicas of b 10")]
 #[case::only_another_template(json!({"spec": {"replicas": 4}}), "create c 2")]
 fn the_first_policy_that_applies_decides(#[case] change: Value, #[case] expected: &str) {
-    assert_eq!(writes(torn(), change), expected);
+    assert_eq!(writes(torn(), &change), expected);
 }

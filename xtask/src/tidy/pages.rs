@@ -33,7 +33,7 @@ pub(super) fn check(repository: &Repository, report: &mut Report) {
             }
         }
     }
-    for page in repository.file(FAILURE_MODES) {
+    if let Some(page) = repository.file(FAILURE_MODES) {
         for test in tests(&page.text).filter(|test| !has_function(repository, test)) {
             report.problem(&page.path, format!("names a test {test}, which does not exist"));
         }

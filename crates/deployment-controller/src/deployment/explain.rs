@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use workload_core::cache::Store;
 use workload_core::plan::Note;
@@ -17,6 +18,9 @@ use super::opt_ins::PodReplacement;
 use super::spec::{Deployment, DeploymentStatus, Strategy};
 use super::{progress, words};
 use crate::replicaset::spec::ReplicaSet;
+
+/// How long a ReplicaSet must have been left alone before it is told that nobody reconciles it: whoever does may be slow.
+const SILENCE: Duration = Duration::from_secs(30);
 
 /// How many pods are named.
 const NAMED: usize = 3;
@@ -76,7 +80,7 @@ pub(super) fn explain(seen: &Observed, status: &DeploymentStatus, now: Timestamp
     }
     let mut found = Vec::new();
     if let Some(set) = seen.found() {
-        found.extend(unreconciled(set));
+        found.extend(unreconciled(set).filter(|_| progress::is_silent(status, SILENCE, now)));
         found.extend(refused(set));
     }
     found.extend(of_new_pods(&stall.new));

@@ -1,7 +1,7 @@
 //! What the caches know of one Deployment: its ReplicaSets, which of them has the template, what stands in the way.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use workload_core::cache::Store;
@@ -99,7 +99,7 @@ pub enum Occupancy {
     /// A ReplicaSet has not taken in its size yet, so it may be making pods that neither it nor the cache shows.
     Unsure,
     /// Pods by ReplicaSet, those on their way out among them.
-    Known(HashMap<Uid, i64>),
+    Known(BTreeMap<Uid, i64>),
 }
 
 impl Occupancy {

@@ -118,6 +118,11 @@ pub(super) fn is_stalled(status: &DeploymentStatus, deployment: &Deployment, now
     }
 }
 
+/// True if nothing has been told of the rollout for this time.
+pub(super) fn is_silent(status: &DeploymentStatus, time: Duration, now: Timestamp) -> bool {
+    progressing(status).is_some_and(|current| expiry(&current, time) <= now)
+}
+
 /// When to look whether half of the deadline has passed, and then whether all of it has, if nothing moves until then: a
 /// second after the deadline, as whole seconds are compared (D-76). Where no deadline can strike there is nothing to look for; upstream looks every 5 ms once less than a
 /// second is left, and at a finished rollout that has lost a pod even without end.

@@ -17,7 +17,7 @@ use workload_core::workload::{Aids, Children, Observation};
 
 use super::Deployments;
 use super::explain::Stall;
-use super::opt_ins::PodReplacement;
+use super::opt_ins::{PodReplacement, ReplicaSetLoop};
 use super::spec::{Deployment, Strategy};
 use crate::replicaset::spec::ReplicaSet;
 
@@ -168,7 +168,7 @@ pub(super) fn observe(caches: &Deployments, key: &ObjectKey, aids: &Aids<'_>) ->
     Observation::Ready(Observed {
         old_pods: old_pods(&deployment, &old, &caches.pods),
         stall: Stall::observe(&deployment, &new, &old, &caches.pods, aids.now),
-        occupancy: occupancy(&deployment, old.iter().chain(new.found()), &caches.pods),
+        occupancy: occupancy(&deployment, old.iter().chain(new.found()), caches),
         deployment,
         claims: writes,
         new,
@@ -226,10 +226,14 @@ fn old_pods(deployment: &Deployment, old: &[Arc<ReplicaSet>], pods: &Store<PodVi
 fn occupancy<'a>(
     deployment: &Deployment,
     sets: impl Iterator<Item = &'a Arc<ReplicaSet>> + Clone,
-    pods: &Store<PodView>,
+    caches: &Deployments,
 ) -> Occupancy {
-    if deployment.opt_ins.pod_replacement == PodReplacement::TerminationStarted {
-        return Occupancy::Unasked;
+    match (deployment.opt_ins.pod_replacement, caches.replica_sets) {
+        (PodReplacement::TerminationComplete, ReplicaSetLoop::Here) => {}
+        // Half of it is done by the ReplicaSet loop: without that one it would promise what it does not keep.
+        (PodReplacement::TerminationComplete, ReplicaSetLoop::Elsewhere) | (PodReplacement::TerminationStarted, _) => {
+            return Occupancy::Unasked;
+        }
     }
     if sets
         .clone()
@@ -238,7 +242,7 @@ fn occupancy<'a>(
         return Occupancy::Unsure;
     }
     let count = |set: &ReplicaSet| {
-        let own = pods.controlled_by(&set.meta.uid);
+        let own = caches.pods.controlled_by(&set.meta.uid);
         let shown = own.iter().filter(|pod| takes_room(pod)).count();
         i64::try_from(shown)
             .unwrap_or(i64::MAX)

@@ -69,6 +69,10 @@ impl OptIns {
     pub fn rejected(&self, annotations: &Labels, replica_sets: ReplicaSetLoop) -> Vec<Rejected> {
         let there = [
             (
+                POD_REPLACEMENT,
+                self.pod_replacement == PodReplacement::TerminationComplete,
+            ),
+            (
                 DISRUPTION_BUDGETS,
                 self.disruption_budgets == DisruptionBudgets::Respect,
             ),
@@ -175,10 +179,14 @@ mod tests {
         );
     }
 
-    // proves: deployment/L-4, deployment/L-7
+    // proves: deployment/L-2, deployment/L-4, deployment/L-7
     #[test]
     fn what_the_replica_set_loop_does_is_rejected_where_another_process_runs_it() {
         let annotations: Labels = [
+            (
+                "opt-in.workload-controllers/deployment.pod-replacement",
+                "TerminationComplete",
+            ),
             ("opt-in.workload-controllers/deployment.disruption-budgets", "Respect"),
             ("opt-in.workload-controllers/deployment.failed-pod-backoff", "10s"),
             ("opt-in.workload-controllers/deployment.hold-at", "-1"),
@@ -192,7 +200,7 @@ mod tests {
         assert_eq!(rejected(&annotations, ReplicaSetLoop::Here), [HOLD_AT]);
         assert_eq!(
             rejected(&annotations, ReplicaSetLoop::Elsewhere),
-            [HOLD_AT, DISRUPTION_BUDGETS, FAILED_POD_BACKOFF]
+            [HOLD_AT, POD_REPLACEMENT, DISRUPTION_BUDGETS, FAILED_POD_BACKOFF]
         );
         assert_eq!(rejected(&Labels::default(), ReplicaSetLoop::Elsewhere), [""; 0]);
     }

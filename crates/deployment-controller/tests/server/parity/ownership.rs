@@ -52,7 +52,8 @@ fn a_set_adopts_more_pods_than_it_wants() {
 // proves: deployment/T-14, deployment/C-11, deployment/W-2
 #[test]
 fn a_deployment_deleted_with_its_sets_orphaned_is_made_again() {
-    parity(async |scene| {
+    // At its own pace: a Deployment in deletion may or may not be seen once more while it loses its sets.
+    parity_at_own_pace(async |scene| {
         let web = deployment("web").replicas(2);
         make(scene, web.clone()).await;
         roll(scene, "b").await;

@@ -1,5 +1,7 @@
 //! Revisions, history and annotations.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use testkit::Scene;
 use testkit::builders::{Deployment, Manifest as _, Templated as _, deployment};
@@ -88,6 +90,8 @@ fn the_rollback_annotation_is_carried_out() {
 fn a_minimum_ready_time_reaches_the_new_set_only() {
     parity(async |scene| {
         revisions(scene, deployment("web"), &["b"]).await;
+        // The pods are ready for longer than that, or they would be unavailable for the rest of the second.
+        scene.until_quiet_for(Duration::from_secs(2)).await;
         let patch = json!({"spec": {"minReadySeconds": 1}});
         scene.merge(Kind::DEPLOYMENT, "web", patch).await;
         let reached = |state: &State| state.replica_sets()[1].number("/spec/minReadySeconds") == 1;

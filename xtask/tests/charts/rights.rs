@@ -47,6 +47,7 @@ fn the_deployment_controller_may_do_exactly_what_it_needs() {
         ("apps/replicasets/finalizers", "update"),
         // Get: whether a create whose answer was lost has been done.
         ("/pods", "get list watch create patch delete"),
+        ("/pods/eviction", "create"),
         ("/events", "create patch"),
     ];
     assert_eq!(rules, expected);

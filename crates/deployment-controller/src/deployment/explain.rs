@@ -17,6 +17,7 @@ use super::observe::{NewSet, Observed, takes_room};
 use super::opt_ins::PodReplacement;
 use super::spec::{Deployment, DeploymentStatus, Strategy};
 use super::{progress, words};
+use crate::replicaset;
 use crate::replicaset::spec::ReplicaSet;
 
 /// How long a ReplicaSet must have been left alone before it is told that nobody reconciles it: whoever does may be slow.
@@ -83,6 +84,8 @@ pub(super) fn explain(seen: &Observed, status: &DeploymentStatus, now: Timestamp
         found.extend(unreconciled(set).filter(|_| progress::is_silent(status, SILENCE, now)));
         found.extend(refused(set));
     }
+    found.extend(without_replica_set(status));
+    found.extend(seen.old.iter().find_map(|set| undeletable(set)));
     found.extend(of_new_pods(&stall.new));
     if !stall.old.is_empty() {
         let message = format!("old pods have not ended: {}", some_of(&stall.old));
@@ -101,13 +104,30 @@ fn unreconciled(set: &ReplicaSet) -> Option<Explanation> {
 /// Pods cannot be made or deleted; the condition has the server's words.
 fn refused(set: &ReplicaSet) -> Option<Explanation> {
     let failure = set.status.conditions.get(words::REPLICA_FAILURE)?;
-    let cause = if failure.message.contains(OVER_QUOTA) {
+    let message = format!("pods of replica set {}: {}", set.meta.key.name, failure.message);
+    Some(stuck(refusal(&failure.message, words::REPLICA_FAILURE), &message))
+}
+
+/// Pods of an old ReplicaSet cannot be deleted.
+fn undeletable(set: &ReplicaSet) -> Option<Explanation> {
+    let failure = set.status.conditions.get(words::REPLICA_FAILURE)?;
+    (failure.reason == replicaset::words::FAILED_DELETE).then(|| refused(set))?
+}
+
+/// The new ReplicaSet cannot be made; the condition has the server's words.
+fn without_replica_set(status: &DeploymentStatus) -> Option<Explanation> {
+    let current = status.conditions.get(words::PROGRESSING)?;
+    let reason = words::REPLICA_SET_CREATE_ERROR;
+    (current.reason == reason).then(|| stuck(refusal(&current.message, reason), &current.message))
+}
+
+/// What a refusal in the server's words comes from; `otherwise` if it cannot be told.
+fn refusal(message: &str, otherwise: &'static str) -> &'static str {
+    if message.contains(OVER_QUOTA) {
         "QuotaExceeded"
     } else {
-        words::REPLICA_FAILURE
-    };
-    let message = format!("pods of replica set {}: {}", set.meta.key.name, failure.message);
-    Some(stuck(cause, &message))
+        otherwise
+    }
 }
 
 /// One explanation for each cause.

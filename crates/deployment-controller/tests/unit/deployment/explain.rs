@@ -3,6 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 use testkit::builders::{Manifest as _, Pod, Templated as _, deployment, pod};
+use workload_core::outcome::{FailureClass, Verb};
 use workload_core::plan::Wake;
 
 use super::cluster::Cluster;
@@ -120,6 +121,32 @@ fn what_keeps_pods_from_being_made_is_told_in_the_servers_words(#[case] message:
         explained(&mut cluster),
         [(cause, format!("pods of replica set {name}: {message}"))]
     );
+}
+
+#[test]
+fn old_pods_that_cannot_be_deleted_are_told() {
+    let mut cluster = stalled(Vec::new());
+    let failure = json!([{"type": "ReplicaFailure", "status": "True", "reason": "FailedDelete", "message": "no"}]);
+    cluster.edit_set("a", |set| set.set("/status/conditions", failure));
+    let name = cluster.set("a")["metadata"]["name"].as_str().unwrap().to_owned();
+    let story = format!("pods of replica set {name}: no");
+    assert_eq!(explained(&mut cluster), [("ReplicaFailure", story)]);
+}
+
+#[test]
+fn what_keeps_the_replica_set_from_being_made_is_told_too() {
+    let mut cluster = stalled(Vec::new());
+    cluster.edit(|web| web.image("c"));
+    cluster.refusal = Some((Verb::Create, FailureClass::Rejected));
+    cluster.turn();
+    assert_eq!(explained(&mut cluster), [], "it has not lasted");
+    cluster.now = at("2026-01-02T18:50:02Z");
+    let explained = explained(&mut cluster);
+    let [("ReplicaSetCreateError", story)] = &explained[..] else {
+        panic!("{explained:?}")
+    };
+    let told = "Failed to create new replica set \"web-";
+    assert!(story.starts_with(told) && story.ends_with(": refused"), "{story}");
 }
 
 #[test]

@@ -42,8 +42,9 @@ pub fn install(site: &mut Site, controllers: &[Controller]) {
         sets: site.cache(),
         pods: site.cache(),
     };
-    let replica_sets = controllers.contains(&Controller::ReplicaSet);
-    if controllers.contains(&Controller::Deployment) {
+    let [deployments, replica_sets] =
+        [Controller::Deployment, Controller::ReplicaSet].map(|controller| controllers.contains(&controller));
+    if deployments {
         let by = if replica_sets {
             ReplicaSetLoop::Here
         } else {
@@ -52,9 +53,11 @@ pub fn install(site: &mut Site, controllers: &[Controller]) {
         install_deployments(site, &mut caches, by);
     }
     if replica_sets {
-        install_replica_sets(site, &mut caches);
+        install_replica_sets(site, &mut caches, deployments);
     }
-    site.keep(caches.deployments);
+    if deployments {
+        site.keep(caches.deployments);
+    }
     site.keep(caches.sets);
     site.keep(caches.pods);
 }
@@ -80,7 +83,8 @@ fn install_deployments(site: &mut Site, caches: &mut Caches, replica_sets: Repli
     pods.subscribe(wakes.on(move |delta| deployment::watches::of_pod(delta, &set_store, &roots)));
 }
 
-fn install_replica_sets(site: &mut Site, caches: &mut Caches) {
+/// `with_opt_ins`: whether this process reconciles their Deployments too.
+fn install_replica_sets(site: &mut Site, caches: &mut Caches, with_opt_ins: bool) {
     let Caches {
         deployments,
         sets,
@@ -89,7 +93,7 @@ fn install_replica_sets(site: &mut Site, caches: &mut Caches) {
     let (roots, owned) = (sets.store(), sets.store());
     let ages = site.metrics().register(DeletionAges::register);
     let workload = ReplicaSets {
-        deployments: deployments.store(),
+        deployments: with_opt_ins.then(|| deployments.store()),
         sets: sets.store(),
         pods: pods.store(),
         ages,

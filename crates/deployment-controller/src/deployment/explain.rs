@@ -14,7 +14,7 @@ use workload_core::time::Timestamp;
 use workload_core::workload::Explanation;
 
 use super::observe::{NewSet, Observed, takes_room};
-use super::opt_ins::PodReplacement;
+use super::opt_ins::{DisruptionBudgets, PodReplacement};
 use super::spec::{Deployment, DeploymentStatus, Strategy};
 use super::{progress, words};
 use crate::replicaset;
@@ -57,7 +57,7 @@ impl Stall {
         };
         Some(Self {
             new: match new {
-                NewSet::Found(set) => of(set, |pod| !pod.is_ready() && !pod.meta.is_terminating()),
+                NewSet::Found(set) => unready(set, pods),
                 NewSet::Missing(_) => Vec::new(),
             },
             old: match (deployment.spec.strategy, deployment.opt_ins.pod_replacement) {
@@ -69,6 +69,18 @@ impl Stall {
             },
         })
     }
+}
+
+/// Pods of a ReplicaSet that are not ready. Those that have ended stay for long; they count while nothing is in their place.
+fn unready(set: &ReplicaSet, pods: &Store<PodView>) -> Vec<Arc<PodView>> {
+    let mut own = pods.controlled_by(&set.meta.uid);
+    let active = own.iter().filter(|pod| pod.is_active()).count();
+    let replaced = i64::try_from(active).unwrap_or(i64::MAX) >= i64::from(set.replicas);
+    own.retain(|pod| {
+        let passed = pod.is_finished() && replaced;
+        !(pod.is_ready() || pod.meta.is_terminating() || passed)
+    });
+    own
 }
 
 /// What holds the rollout up, as far as can be seen; nothing if it gets on by `status`.
@@ -87,6 +99,9 @@ pub(super) fn explain(seen: &Observed, status: &DeploymentStatus, now: Timestamp
     found.extend(without_replica_set(status));
     found.extend(seen.old.iter().find_map(|set| undeletable(set)));
     found.extend(of_new_pods(&stall.new));
+    if seen.deployment.opt_ins.disruption_budgets == DisruptionBudgets::Respect {
+        found.extend(seen.old.iter().find_map(|set| protected(set)));
+    }
     if !stall.old.is_empty() {
         let message = format!("old pods have not ended: {}", some_of(&stall.old));
         found.push(stuck("OldPodsRemain", &message));
@@ -98,7 +113,7 @@ pub(super) fn explain(seen: &Observed, status: &DeploymentStatus, now: Timestamp
 fn unreconciled(set: &ReplicaSet) -> Option<Explanation> {
     let name = &set.meta.key.name;
     let message = format!("replica set {name} was changed, and no ReplicaSet controller has taken notice");
-    (set.status.observed_generation < set.meta.generation).then(|| stuck("ReplicaSetNotReconciled", &message))
+    (!set.is_observed()).then(|| stuck("ReplicaSetNotReconciled", &message))
 }
 
 /// Pods cannot be made or deleted; the condition has the server's words.
@@ -112,6 +127,13 @@ fn refused(set: &ReplicaSet) -> Option<Explanation> {
 fn undeletable(set: &ReplicaSet) -> Option<Explanation> {
     let failure = set.status.conditions.get(words::REPLICA_FAILURE)?;
     (failure.reason == replicaset::words::FAILED_DELETE).then(|| refused(set))?
+}
+
+/// Old pods stay that are to go by eviction.
+fn protected(set: &ReplicaSet) -> Option<Explanation> {
+    let (name, kept) = (&set.meta.key.name, set.kept());
+    let message = format!("disruption budgets have not let {kept} pods of old replica set {name} go");
+    (kept > 0).then(|| stuck(replicaset::words::DISRUPTION_BUDGET, &message))
 }
 
 /// The new ReplicaSet cannot be made; the condition has the server's words.

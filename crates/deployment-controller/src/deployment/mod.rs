@@ -64,7 +64,7 @@ impl Workload for Deployments {
     }
 
     fn rejected_opt_ins<'a>(&self, seen: &'a Observed) -> &'a [Rejected] {
-        &seen.rejected
+        &seen.deployment.opt_ins.rejected
     }
 
     fn decide(&self, seen: &Observed, _now: Timestamp) -> Plan<Intent> {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use workload_core::cache::Store;
 use workload_core::id::{Kind, ObjectKey, Uid};
 use workload_core::meta::Meta;
-use workload_core::opt_in::Rejected;
 use workload_core::owner::{Claimant, Claimed};
 use workload_core::plan::Claim;
 use workload_core::pod::PodView;
@@ -36,8 +35,6 @@ pub struct Observed {
     pub old_pods: OldPods,
     /// How much room the pods that are there leave for others.
     pub occupancy: Occupancy,
-    /// Its opt-ins that have no effect.
-    pub rejected: Vec<Rejected>,
     /// Whether the caches show all ReplicaSets that this process has created and deleted.
     pub children: Children,
     /// What the rollout may wait for, if it has not got on for a while.
@@ -150,6 +147,7 @@ pub(super) fn observe(caches: &Deployments, key: &ObjectKey, aids: &Aids<'_>) ->
     let Some(deployment) = caches.deployments.get(key) else {
         return Observation::Absent;
     };
+    let deployment = with_own_opt_ins(deployment, caches.replica_sets);
     let Ok(selector) = &deployment.spec.selector else {
         return Observation::Ignored("its selector is invalid");
     };
@@ -162,20 +160,31 @@ pub(super) fn observe(caches: &Deployments, key: &ObjectKey, aids: &Aids<'_>) ->
         Some(set) => NewSet::Found(set),
         None => NewSet::Missing(vacancy(&deployment, &caches.sets)),
     };
-    let rejected = deployment
-        .opt_ins
-        .rejected(&deployment.meta.annotations, caches.replica_sets);
     Observation::Ready(Observed {
         old_pods: old_pods(&deployment, &old, &caches.pods),
         stall: Stall::observe(&deployment, &new, &old, &caches.pods, aids.now),
-        occupancy: occupancy(&deployment, old.iter().chain(new.found()), caches),
+        occupancy: occupancy(&deployment, old.iter().chain(new.found()), &caches.pods),
         deployment,
         claims: writes,
         new,
         old,
-        rejected,
         children: aids.children,
     })
+}
+
+/// The Deployment with those opt-ins only that this process can keep: half of some is done by the ReplicaSet loop, and a
+/// promise must not be kept by half.
+fn with_own_opt_ins(deployment: Arc<Deployment>, replica_sets: ReplicaSetLoop) -> Arc<Deployment> {
+    match replica_sets {
+        ReplicaSetLoop::Elsewhere if deployment.opt_ins.concern_replica_sets() => {
+            let opt_ins = deployment.opt_ins.clone();
+            Arc::new(Deployment {
+                opt_ins: opt_ins.without_replica_sets(&deployment.meta.annotations),
+                ..(*deployment).clone()
+            })
+        }
+        ReplicaSetLoop::Elsewhere | ReplicaSetLoop::Here => deployment,
+    }
 }
 
 /// The ReplicaSets that the Deployment owns or adopts (C-11, C-16); none for a selector that would take all.
@@ -226,23 +235,16 @@ fn old_pods(deployment: &Deployment, old: &[Arc<ReplicaSet>], pods: &Store<PodVi
 fn occupancy<'a>(
     deployment: &Deployment,
     sets: impl Iterator<Item = &'a Arc<ReplicaSet>> + Clone,
-    caches: &Deployments,
+    pods: &Store<PodView>,
 ) -> Occupancy {
-    match (deployment.opt_ins.pod_replacement, caches.replica_sets) {
-        (PodReplacement::TerminationComplete, ReplicaSetLoop::Here) => {}
-        // Half of it is done by the ReplicaSet loop: without that one it would promise what it does not keep.
-        (PodReplacement::TerminationComplete, ReplicaSetLoop::Elsewhere) | (PodReplacement::TerminationStarted, _) => {
-            return Occupancy::Unasked;
-        }
+    if deployment.opt_ins.pod_replacement == PodReplacement::TerminationStarted {
+        return Occupancy::Unasked;
     }
-    if sets
-        .clone()
-        .any(|set| set.status.observed_generation < set.meta.generation)
-    {
+    if sets.clone().any(|set| !set.is_observed()) {
         return Occupancy::Unsure;
     }
     let count = |set: &ReplicaSet| {
-        let own = caches.pods.controlled_by(&set.meta.uid);
+        let own = pods.controlled_by(&set.meta.uid);
         let shown = own.iter().filter(|pod| takes_room(pod)).count();
         i64::try_from(shown)
             .unwrap_or(i64::MAX)

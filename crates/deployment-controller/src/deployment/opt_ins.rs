@@ -65,29 +65,37 @@ pub enum ReplicaSetLoop {
 }
 
 impl OptIns {
-    /// Those that have no effect, given who reconciles ReplicaSets. `annotations` are those they were read from.
-    pub fn rejected(&self, annotations: &Labels, replica_sets: ReplicaSetLoop) -> Vec<Rejected> {
-        let there = [
-            (
-                POD_REPLACEMENT,
-                self.pod_replacement == PodReplacement::TerminationComplete,
-            ),
-            (
-                DISRUPTION_BUDGETS,
-                self.disruption_budgets == DisruptionBudgets::Respect,
-            ),
+    /// Those that the ReplicaSet loop has a part in.
+    fn of_replica_sets(&self) -> impl Iterator<Item = &'static str> {
+        let complete = self.pod_replacement == PodReplacement::TerminationComplete;
+        let respect = self.disruption_budgets == DisruptionBudgets::Respect;
+        [
+            (POD_REPLACEMENT, complete),
+            (DISRUPTION_BUDGETS, respect),
             (FAILED_POD_BACKOFF, self.failed_pod_backoff.is_some()),
-        ];
-        let elsewhere = there.into_iter().filter_map(|(name, asked)| {
-            let text = annotations.get(&format!("{PREFIX}{name}")).filter(|_| asked)?;
-            Some(Rejected::new(
-                name,
-                text,
-                "it needs the ReplicaSet loop of the same process",
-            ))
+        ]
+        .into_iter()
+        .filter_map(|(name, asked)| asked.then_some(name))
+    }
+
+    /// True if the ReplicaSet loop has a part in one of them.
+    pub(super) fn concern_replica_sets(&self) -> bool {
+        self.of_replica_sets().next().is_some()
+    }
+
+    /// Gives up those that the ReplicaSet loop has a part in. `annotations` are those they were read from.
+    pub(super) fn without_replica_sets(mut self, annotations: &Labels) -> Self {
+        let why = "it needs the ReplicaSet loop of the same process";
+        let given_up = self.of_replica_sets().map(|name| {
+            let value = annotations.get(&format!("{PREFIX}{name}")).unwrap_or_default();
+            Rejected::new(name, value, why)
         });
-        let elsewhere = elsewhere.filter(|_| replica_sets == ReplicaSetLoop::Elsewhere);
-        self.rejected.iter().cloned().chain(elsewhere).collect()
+        let given_up: Vec<_> = given_up.collect();
+        self.rejected.extend(given_up);
+        self.pod_replacement = PodReplacement::default();
+        self.disruption_budgets = DisruptionBudgets::default();
+        self.failed_pod_backoff = None;
+        self
     }
 
     /// Reads the annotations of a Deployment.
@@ -193,16 +201,17 @@ mod tests {
         ]
         .into_iter()
         .collect();
-        let rejected = |annotations: &Labels, replica_sets| {
-            let found = OptIns::read(annotations).rejected(annotations, replica_sets);
-            found.iter().map(|each| each.name).collect::<Vec<_>>()
-        };
-        assert_eq!(rejected(&annotations, ReplicaSetLoop::Here), [HOLD_AT]);
+        let all = OptIns::read(&annotations);
+        let rejected = |opt_ins: &OptIns| opt_ins.rejected.iter().map(|each| each.name).collect::<Vec<_>>();
+        assert_eq!((rejected(&all), all.concern_replica_sets()), (vec![HOLD_AT], true));
+        let alone = all.without_replica_sets(&annotations);
         assert_eq!(
-            rejected(&annotations, ReplicaSetLoop::Elsewhere),
+            rejected(&alone),
             [HOLD_AT, POD_REPLACEMENT, DISRUPTION_BUDGETS, FAILED_POD_BACKOFF]
         );
-        assert_eq!(rejected(&Labels::default(), ReplicaSetLoop::Elsewhere), [""; 0]);
+        assert!(!alone.concern_replica_sets());
+        let unset = OptIns::default();
+        assert_eq!(unset.clone().without_replica_sets(&Labels::default()), unset);
     }
 
     #[test]

@@ -129,10 +129,15 @@ impl Deployment {
         self.meta.annotations.get(words::ROLLBACK_TO)?.parse().ok()
     }
 
-    /// At how many updated replicas a rollout stops; nothing if it goes to its end (field FR-DP-07).
+    /// At how many updated replicas a rollout stops; nothing if it goes to its end (field FR-DP-07). Rounding leaves at least
+    /// one old replica, or scaling down would let a canary take all.
     pub fn hold(&self) -> Option<i64> {
         let Amount(at) = self.opt_ins.hold_at?;
-        Some(at.scaled(self.spec.replicas, Round::Up)).filter(|at| *at < self.spec.wanted())
+        let (replicas, wanted) = (at.scaled(self.spec.replicas, Round::Up), self.spec.wanted());
+        match at {
+            IntOrPercent::Percent(0..100) => Some(replicas.min(wanted - 1)).filter(|at| *at >= 0),
+            IntOrPercent::Percent(_) | IntOrPercent::Int(_) => Some(replicas).filter(|at| *at < wanted),
+        }
     }
 
     /// True if its selector is `{}`, which would make every ReplicaSet of the namespace its own (D-3).

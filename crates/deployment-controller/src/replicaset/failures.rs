@@ -12,6 +12,10 @@ use workload_core::time::{self, Timestamp};
 /// A pod that fails within this time of its creation makes it likely that the next one will too.
 const SOON: u32 = 30;
 
+/// A failure counts for twice the longest wait, and at least for this time: later it says nothing about now, though failed pods
+/// may stay for weeks.
+const MEMORY: Duration = Duration::from_mins(10);
+
 /// Times of the API are cut off to whole seconds: what they stand for ends a second later.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -43,10 +47,11 @@ pub enum Pace {
 
 impl Failures {
     /// What these pods of one ReplicaSet tell.
-    pub(super) fn of<'a>(pods: impl Iterator<Item = &'a PodView> + Clone) -> Self {
+    pub(super) fn of<'a>(pods: impl Iterator<Item = &'a PodView> + Clone, backoff: Backoff, now: Timestamp) -> Self {
         let ready = pods.clone().filter_map(PodView::ready_since).max();
+        let memory = MEMORY.max(backoff.cap.saturating_mul(2));
         let mut failed: Vec<(Timestamp, Timestamp)> = pods.clone().filter_map(failed_soon).collect();
-        failed.retain(|(_, at)| ready.is_none_or(|ready| *at > ready));
+        failed.retain(|(_, at)| ready.is_none_or(|ready| *at > ready) && time::plus(*at, memory) > now);
         failed.sort_unstable();
         let Some(last) = failed.iter().map(|(_, at)| *at).max() else {
             return Self::default();

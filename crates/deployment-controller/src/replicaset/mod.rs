@@ -28,8 +28,9 @@ use crate::deployment::spec::Deployment;
 /// The ReplicaSet controller on its caches.
 #[derive(Debug)]
 pub struct ReplicaSets {
-    /// All Deployments, for the opt-ins of those that control a ReplicaSet.
-    pub deployments: Arc<Store<Deployment>>,
+    /// All Deployments, for the opt-ins of those that control a ReplicaSet; nothing where another process reconciles them: they
+    /// ask both loops of one process.
+    pub deployments: Option<Arc<Store<Deployment>>>,
     /// All ReplicaSets.
     pub sets: Arc<Store<ReplicaSet>>,
     /// All pods.

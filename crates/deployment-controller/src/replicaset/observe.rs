@@ -70,7 +70,8 @@ impl Observed {
     }
 
     /// Whether disruption budgets can keep its surplus pods (L-4): those that a rollout takes away. The newest ReplicaSet only
-    /// shrinks because somebody wants fewer pods, and one whose Deployment wants none, or is going, has nothing to roll out.
+    /// shrinks because somebody wants fewer pods, and one whose Deployment wants none, or is going, has nothing to roll out. A
+    /// pause ends no protection: what waits for its budget goes on waiting.
     pub fn disruption_budgets(&self) -> DisruptionBudgets {
         let rolled_out = |deployment: &&Deployment| {
             !deployment.meta.is_terminating()
@@ -110,15 +111,11 @@ pub(super) fn observe(caches: &ReplicaSets, key: &ObjectKey, aids: &Aids<'_>) ->
     };
     let mut candidates = pods.controlled_by(&set.meta.uid);
     candidates.retain(|pod| names(pod, &set));
-    let deployment = deployment::of_set(&set.meta, deployments);
-    let counts_failures = deployment
+    let deployment = deployments
         .as_deref()
-        .is_some_and(|owner| owner.opt_ins.failed_pod_backoff.is_some());
-    let failures = if counts_failures {
-        Failures::of(candidates.iter().map(|pod| &**pod))
-    } else {
-        Failures::default()
-    };
+        .and_then(|deployments| deployment::of_set(&set.meta, deployments));
+    let backoff = deployment.as_deref().and_then(|owner| owner.opt_ins.failed_pod_backoff);
+    let failures = backoff.map(|backoff| Failures::of(candidates.iter().map(|pod| &**pod), backoff, aids.now));
     candidates.extend(pods.orphans_in(&key.namespace));
     let is_leaving = |pod: &&Arc<PodView>| pod.is_terminating() && owner.claim(&pod.meta) == Claim::Keep;
     let terminating = candidates.iter().filter(is_leaving).count();
@@ -128,7 +125,7 @@ pub(super) fn observe(caches: &ReplicaSets, key: &ObjectKey, aids: &Aids<'_>) ->
     let mut seen = Observed {
         active: claimed.owned().cloned().collect(),
         terminating,
-        failures,
+        failures: failures.unwrap_or_default(),
         claims: claimed.writes,
         children: aids.children,
         crowd: Crowd::new(),

@@ -50,6 +50,17 @@ pub struct ReplicaSetStatus {
 }
 
 impl ReplicaSet {
+    /// True if its status is about the spec that it has.
+    pub fn is_observed(&self) -> bool {
+        self.status.observed_generation >= self.meta.generation
+    }
+
+    /// How many pods it still has beyond those it is to have, although somebody has asked them to go.
+    pub fn kept(&self) -> i64 {
+        let surplus = i64::from(self.status.replicas) - i64::from(self.replicas);
+        if self.is_observed() { surplus.max(0) } else { 0 }
+    }
+
     /// `min_ready_seconds` as a time.
     pub fn min_ready(&self) -> Duration {
         Duration::from_secs(u64::try_from(self.min_ready_seconds).unwrap_or_default())

@@ -4,6 +4,7 @@ use workload_core::workload::Children;
 
 use super::draft::Draft;
 use super::revisions;
+use crate::deployment::observe::{Observed, Occupancy};
 use crate::deployment::spec::History;
 use crate::replicaset::spec::ReplicaSet;
 
@@ -24,12 +25,21 @@ pub(super) fn step(draft: &mut Draft<'_>) {
     // Equal ones stay in the order of their age.
     candidates.sort_by_key(|set| revisions::revision(set).unwrap_or_default());
     let surplus = candidates.len().saturating_sub(limit);
-    for set in candidates.into_iter().take(surplus).filter(|set| is_empty(set)) {
+    for set in candidates
+        .into_iter()
+        .take(surplus)
+        .filter(|set| is_empty(set) && is_vacant(seen, set))
+    {
         draft.delete(set);
     }
 }
 
+/// True if its pods have gone, where those that terminate count: without their ReplicaSet they would be lost sight of (L-2).
+fn is_vacant(seen: &Observed, set: &ReplicaSet) -> bool {
+    seen.occupancy != Occupancy::Unsure && seen.occupancy.of(set) == 0
+}
+
 /// True if the ReplicaSet neither wants nor has pods, and its status says so of the spec that it has.
 fn is_empty(set: &ReplicaSet) -> bool {
-    set.replicas == 0 && set.status.replicas == 0 && set.status.observed_generation >= set.meta.generation
+    set.replicas == 0 && set.status.replicas == 0 && set.is_observed()
 }

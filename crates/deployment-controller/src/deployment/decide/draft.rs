@@ -36,7 +36,8 @@ struct Change<'a> {
     set: &'a ReplicaSet,
     size: i32,
     min_ready_seconds: i32,
-    annotations: BTreeMap<String, String>,
+    /// Values, or nothing for those to remove.
+    annotations: BTreeMap<String, Option<String>>,
 }
 
 impl<'a> Draft<'a> {
@@ -127,9 +128,16 @@ impl<'a> Draft<'a> {
     pub(super) fn annotate(&mut self, set: &ReplicaSet, key: &str, value: &str) {
         if !set.meta.annotations.has(key, value) {
             self.change(set, |change| {
-                change.annotations.insert(key.to_owned(), value.to_owned());
+                change.annotations.insert(key.to_owned(), Some(value.to_owned()));
             });
         }
+    }
+
+    /// Removes an annotation that the ReplicaSet has.
+    pub(super) fn unannotate(&mut self, set: &ReplicaSet, key: &str) {
+        self.change(set, |change| {
+            change.annotations.insert(key.to_owned(), None);
+        });
     }
 
     /// Sets how long pods must be ready.

@@ -1,12 +1,18 @@
 //! A rollout that stops part of the way, on request: opt-in `deployment.hold-at` (field FR-DP-07).
 //!
 //! The new ReplicaSet never grows beyond the hold, and the old ones never shrink below the rest of the replicas. Without any
-//! old pods there is nothing to hold. A hold that was lowered below what is updated already takes nothing back.
+//! old pods there is nothing to hold. A hold that was lowered below what is updated already takes nothing back. And going
+//! back is not held: a template whose ReplicaSet is older than one that has pods is no canary but the way out of one.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
 
 use workload_core::opt_in::Switch;
 
 use super::draft::Draft;
 use super::revisions::Standing;
+use crate::deployment::observe::by_age;
+use crate::replicaset::spec::ReplicaSet;
 
 /// The hold of a Deployment that has old pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,17 +29,20 @@ impl Hold {
         let deployment = &*draft.seen.deployment;
         let at = deployment.hold()?;
         let wanted = deployment.spec.wanted();
-        draft
-            .seen
-            .old
-            .iter()
-            .any(|set| set.replicas > 0)
-            .then_some(Self { at, wanted })
+        let mut active = draft.seen.old.iter().filter(|set| set.replicas > 0).peekable();
+        active.peek()?;
+        let goes_back = |new: &ReplicaSet| active.any(|set| by_age(new, set) == Ordering::Less);
+        (!draft.seen.found().is_some_and(goes_back)).then_some(Self { at, wanted })
     }
 
     /// The size up to which a new ReplicaSet of this size may grow.
     pub(super) fn most_updated(self, size: i64) -> i64 {
         self.at.max(size).min(self.wanted)
+    }
+
+    /// The size below which scaling down does not take a new ReplicaSet of this size: it would grow again at once.
+    pub(super) fn least_updated(self, size: i64) -> i64 {
+        self.at.min(size)
     }
 
     /// By how much the old ReplicaSets may shrink, beside a new one of this size.
@@ -65,10 +74,12 @@ impl Hold {
         }
     }
 
-    /// The number of updated replicas if the rollout stands still because of the hold: all sizes are as they are to be, and
-    /// all updated replicas are available.
+    /// The number of updated replicas if the rollout stands still because of the hold: all sizes are as they are to be, old
+    /// pods that are too many have gone, and all updated replicas are available.
     pub(super) fn reached(self, draft: &Draft<'_>, new: Standing) -> Option<i64> {
         let stands = new.size >= self.at && new.available >= new.size && self.spare(draft, new.size) == 0;
+        let shrunk = |set: &Arc<ReplicaSet>| set.is_observed() && set.kept() == 0;
+        let stands = stands && draft.seen.old.iter().all(shrunk);
         (stands && draft.seen.found().is_some() && !draft.resizes()).then_some(new.size)
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use workload_core::id::Kind;
 use workload_core::labels::Labels;
+use workload_core::opt_in;
 use workload_core::owner::OwnerReference;
 use workload_core::plan::{Create, NewName, NewObject};
 use workload_core::template::Json;
@@ -62,6 +63,12 @@ pub(super) fn refresh(draft: &mut Draft<'_>) {
     };
     for (key, value) in deployment.meta.annotations.iter().filter(|(key, _)| is_copied(key)) {
         draft.annotate(set, key, value);
+    }
+    // Going back to a revision restores its annotations: an opt-in that was taken back must not come to life again.
+    let taken_back =
+        |(key, _): &(&str, &str)| key.starts_with(opt_in::PREFIX) && deployment.meta.annotations.get(key).is_none();
+    for (key, _) in set.meta.annotations.iter().filter(taken_back) {
+        draft.unannotate(set, key);
     }
     let next = next_revision(draft);
     if number < next {

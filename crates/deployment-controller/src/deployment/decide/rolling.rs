@@ -8,6 +8,7 @@ use super::draft::Draft;
 use super::hold::Hold;
 use super::revisions::{self, Standing};
 use super::{Report, cleanup};
+use crate::deployment::opt_ins::DisruptionBudgets;
 use crate::deployment::progress;
 use crate::deployment::spec::Bounds;
 use crate::replicaset::spec::ReplicaSet;
@@ -58,13 +59,17 @@ fn new_size(draft: &Draft<'_>, new: Standing, hold: Option<Hold>) -> i64 {
 /// Shrinks old ReplicaSets: first by pods that are not available anyway, then by as many as availability allows (D-33…D-35),
 /// and neither below what a hold leaves them.
 fn shrink_old(draft: &mut Draft<'_>, new: Standing, hold: Option<Hold>) {
-    let active: Vec<&ReplicaSet> = draft
+    let mut active: Vec<&ReplicaSet> = draft
         .seen
         .old
         .iter()
         .map(|set| &**set)
         .filter(|set| set.replicas > 0)
         .collect();
+    if hold.is_some() {
+        // What stays while the rollout holds is what has proved itself: former canaries go first.
+        active.reverse();
+    }
     let unavailable_new = new.size - new.available;
     let spare = |draft: &Draft<'_>| hold.map_or(i64::MAX, |hold| hold.spare(draft, new.size));
     let budget = (draft.total() - draft.bounds.least_available - unavailable_new).min(spare(draft));
@@ -72,11 +77,7 @@ fn shrink_old(draft: &mut Draft<'_>, new: Standing, hold: Option<Hold>) {
         return;
     }
     if shed_unavailable(draft, &active, budget).is_ok() {
-        let available: i64 = new.available
-            + active
-                .iter()
-                .map(|set| i64::from(set.status.available_replicas))
-                .sum::<i64>();
+        let available: i64 = new.available + active.iter().map(|set| remaining(draft, set)).sum::<i64>();
         let surplus = (available - draft.bounds.least_available).min(spare(draft));
         shed_available(draft, &active, surplus);
     }
@@ -85,6 +86,18 @@ fn shrink_old(draft: &mut Draft<'_>, new: Standing, hold: Option<Hold>) {
 /// The status of a ReplicaSet has not caught up with a former shrink: to shrink on its grounds would be to shrink twice.
 struct Lagging;
 
+/// How many pods of an old ReplicaSet are available and stay so. Those that only a disruption budget keeps are as good as
+/// gone (L-4): the budget may keep them for long, and other ReplicaSets must be able to shrink meanwhile.
+fn remaining(draft: &Draft<'_>, set: &ReplicaSet) -> i64 {
+    let available = i64::from(set.status.available_replicas);
+    let evicted = draft.seen.deployment.opt_ins.disruption_budgets == DisruptionBudgets::Respect;
+    if evicted && set.kept() > 0 {
+        available.min(i64::from(set.replicas))
+    } else {
+        available
+    }
+}
+
 /// Takes pods that are not available from old ReplicaSets, at most `budget` (D-34).
 fn shed_unavailable(draft: &mut Draft<'_>, active: &[&ReplicaSet], budget: i64) -> Result<(), Lagging> {
     let mut left = budget;
@@ -92,7 +105,7 @@ fn shed_unavailable(draft: &mut Draft<'_>, active: &[&ReplicaSet], budget: i64) 
         if left <= 0 {
             break;
         }
-        let unavailable = i64::from(set.replicas) - i64::from(set.status.available_replicas);
+        let unavailable = i64::from(set.replicas) - remaining(draft, set);
         if unavailable < 0 {
             return Err(Lagging);
         }

@@ -116,11 +116,13 @@ fn in_proportion(draft: &mut Draft<'_>, mut active: Vec<&ReplicaSet>) {
         let share = share(seen, set, draft.bounds.most);
         let part = if to_add > 0 { share.min(left) } else { share.max(left) };
         let part = if left == 0 { 0 } else { part };
+        let size = i64::from(set.replicas);
         let part = match hold.filter(|_| is_new(seen, set)) {
-            Some(hold) => part.min(hold.most_updated(i64::from(set.replicas)) - i64::from(set.replicas)),
+            Some(hold) if to_add > 0 => part.min(hold.most_updated(size) - size),
+            Some(hold) => share.min(0).max(hold.least_updated(size) - size),
             None => part,
         };
-        sizes.push((set, i64::from(set.replicas) + part));
+        sizes.push((set, size + part));
         added += part;
     }
     let takes_rest = |set: &ReplicaSet| to_add <= 0 || hold.is_none() || !is_new(seen, set);

@@ -87,6 +87,34 @@ fn pods_that_are_not_ready_are_named_with_their_reason(#[case] pod: Pod, #[case]
 }
 
 #[test]
+fn pods_that_have_ended_and_were_replaced_hold_nothing_up() {
+    let ended = || pod("ended").on("n1").phase("Failed");
+    let mut cluster = stalled(vec![
+        ended(),
+        waiting("p", "ErrImagePull"),
+        waiting("q", "ErrImagePull"),
+    ]);
+    let story = "new pods are not ready (ErrImagePull): p, q".to_owned();
+    assert_eq!(explained(&mut cluster), [("ErrImagePull", story)]);
+    let mut cluster = stalled(vec![ended(), waiting("p", "ErrImagePull")]);
+    let causes: Vec<_> = explained(&mut cluster).into_iter().map(|(cause, _)| cause).collect();
+    assert_eq!(causes, ["ErrImagePull", "PodEnded"], "one is missing");
+}
+
+// proves: deployment/L-4
+#[test]
+fn old_pods_that_their_budgets_keep_are_told() {
+    let mut cluster = stalled(Vec::new());
+    cluster.edit(|web| web.opt_in("deployment.disruption-budgets", "Respect"));
+    cluster.deployment["status"]["observedGeneration"] = 2.into();
+    cluster.edit_set("a", |set| set.replicas(1));
+    cluster.report("a", 2, 2);
+    let name = cluster.set("a")["metadata"]["name"].as_str().unwrap().to_owned();
+    let story = format!("disruption budgets have not let 1 pods of old replica set {name} go");
+    assert_eq!(explained(&mut cluster), [("DisruptionBudget", story)]);
+}
+
+#[test]
 fn each_cause_is_told_once_and_names_a_few_pods() {
     let mut pods: Vec<_> = ["e", "d", "c", "b", "a"]
         .map(|name| waiting(name, "ErrImagePull"))

@@ -37,6 +37,7 @@ fn progressing(cluster: &Cluster) -> String {
 #[case::more_than_surge("8", "a 2, b 8")]
 #[case::all_but_one("9", "a 1, b 9")]
 #[case::all("10", "a 0, b 10")]
+#[case::nearly_all_as_part("99%", "a 1, b 9")]
 #[case::all_as_part("100%", "a 0, b 10")]
 #[case::more_than_all("11", "a 0, b 10")]
 #[case::not_a_number("some", "a 0, b 10")]
@@ -120,6 +121,8 @@ fn a_bad_canary_misses_its_deadline_and_the_hold_is_told_once_it_is_well() {
 #[case::up_by_part("30%", 20, "a 14, b 6")]
 #[case::down("3", 5, "a 2, b 3")]
 #[case::down_to_the_hold("3", 3, "a 0, b 3")]
+#[case::down_by_part("30%", 2, "a 1, b 1")]
+#[case::down_by_part_to_one("30%", 1, "a 1, b 0")]
 #[case::to_nothing("3", 0, "a 0, b 0")]
 fn scaling_in_a_hold_keeps_it(#[case] hold: &str, #[case] replicas: u32, #[case] expected: &str) {
     let mut cluster = held(hold);
@@ -127,6 +130,65 @@ fn scaling_in_a_hold_keeps_it(#[case] hold: &str, #[case] replicas: u32, #[case]
     cluster.edit(|web| web.replicas(replicas));
     cluster.roll();
     assert_eq!(cluster.sizes(), expected);
+}
+
+// proves: field/FR-DP-07
+#[rstest]
+#[case::while_it_holds("3")]
+#[case::after_the_hold_was_lowered("1")]
+fn going_back_is_not_held(#[case] hold: &str) {
+    let mut cluster = held("3");
+    cluster.roll();
+    cluster.edit(|web| web.opt_in(HOLD, hold).image("a"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 10, b 0");
+    cluster.edit(|web| web.image("b"));
+    cluster.roll();
+    let again = if hold == "3" { "a 7, b 3" } else { "a 9, b 1" };
+    assert_eq!(cluster.sizes(), again, "the next try holds again");
+}
+
+// proves: field/FR-DP-07
+#[test]
+fn of_two_canaries_the_former_goes() {
+    let mut cluster = held("3");
+    cluster.roll();
+    cluster.edit(|web| web.image("c"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 7, b 0, c 3");
+}
+
+// proves: field/FR-DP-07, deployment/D-9
+#[test]
+fn going_back_to_a_version_does_not_bring_back_a_hold_that_was_removed() {
+    let mut cluster = held("3");
+    cluster.roll();
+    let key = format!("opt-in.workload-controllers/{HOLD}");
+    let copied = |cluster: &Cluster| cluster.set("b")["metadata"]["annotations"].get(&key).is_some();
+    assert!(copied(&cluster), "kubectl rollout undo restores what was set then");
+    cluster.edit(|web| web.patched(&json!({"metadata": {"annotations": {&key: null, "note": "mine"}}})));
+    cluster.roll();
+    assert!(!copied(&cluster));
+    cluster.edit(|web| web.patched(&json!({"metadata": {"annotations": {"note": null}}})));
+    cluster.roll();
+    assert_eq!(
+        cluster.set("b")["metadata"]["annotations"]["note"],
+        "mine",
+        "all others stay, as upstream has it"
+    );
+}
+
+// proves: field/FR-DP-07
+#[test]
+fn it_holds_only_once_old_pods_that_are_too_many_have_gone() {
+    let mut cluster = held("3");
+    cluster.roll();
+    cluster.report("a", 10, 10);
+    cluster.turn();
+    assert_eq!(progressing(&cluster), "True ReplicaSetUpdated");
+    cluster.report("a", 7, 7);
+    cluster.turn();
+    assert_eq!(progressing(&cluster), "Unknown DeploymentPaused");
 }
 
 // proves: field/FR-DP-07

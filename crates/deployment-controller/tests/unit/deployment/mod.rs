@@ -1,5 +1,6 @@
 //! The Deployment controller over a small pretended cluster, its turns as short texts.
 
+mod budgets;
 mod claims;
 mod cleanup;
 mod cluster;

@@ -57,7 +57,7 @@ impl Pods {
 
     fn replica_sets(&self) -> ReplicaSets {
         ReplicaSets {
-            deployments: Arc::new(cache(std::slice::from_ref(&self.cluster.deployment))),
+            deployments: Some(Arc::new(cache(std::slice::from_ref(&self.cluster.deployment)))),
             sets: Arc::new(cache(&self.cluster.sets)),
             pods: Arc::new(cache(&self.cluster.pods)),
             ages: DeletionAges::default(),

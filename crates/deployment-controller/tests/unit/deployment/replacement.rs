@@ -119,6 +119,17 @@ fn a_rollout_that_waits_for_pods_misses_its_deadline() {
     assert_eq!(pods.cluster.sizes(), "a 0, b 2");
 }
 
+// proves: deployment/L-2, deployment/D-55
+#[test]
+fn an_old_set_stays_in_sight_while_pods_of_it_terminate() {
+    let mut pods = rolling(web(1, 1, 0).history_limit(0));
+    assert_eq!(sizes_at_rest(&mut pods), "a 0, b 1", "by default it would be gone");
+    pods.cluster.edit(|web| web.image("c"));
+    assert_eq!(sizes_at_rest(&mut pods), "a 0, b 1, c 0");
+    pods.settle_with(stays_within);
+    assert_eq!(pods.cluster.sizes(), "c 1");
+}
+
 // proves: deployment/L-2
 #[test]
 fn a_pod_that_was_deleted_by_hand_is_replaced_when_it_has_gone() {

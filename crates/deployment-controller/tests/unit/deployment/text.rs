@@ -21,7 +21,7 @@ pub(super) fn changes(set: &Value, patch: &Value) -> String {
         let short = key.rsplit_once('/').map_or(key.as_str(), |(_, name)| name);
         let of_size = ["desired-replicas", "max-replicas"].contains(&short);
         if !(of_size && resized.is_some()) {
-            changes.push(format!("{short} of {image} {}", value.as_str().unwrap()));
+            changes.push(format!("{short} of {image} {}", value.as_str().unwrap_or("removed")));
         }
     }
     changes.join("; ")

@@ -114,7 +114,7 @@ impl World {
 
     fn controller(&self) -> ReplicaSets {
         ReplicaSets {
-            deployments: Arc::new(cache(&self.deployments)),
+            deployments: Some(Arc::new(cache(&self.deployments))),
             sets: Arc::new(cache(&self.sets)),
             pods: Arc::new(cache(&self.pods)),
             ages: DeletionAges::default(),

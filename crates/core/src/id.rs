@@ -22,6 +22,13 @@ impl Kind {
     pub const DEPLOYMENT: Self = Self::apps("Deployment", "deployments");
     /// apps/v1 ReplicaSet.
     pub const REPLICA_SET: Self = Self::apps("ReplicaSet", "replicasets");
+    /// batch/v1 Job.
+    pub const JOB: Self = Self {
+        group: "batch",
+        version: "v1",
+        kind: "Job",
+        plural: "jobs",
+    };
     /// core/v1 Pod.
     pub const POD: Self = Self {
         group: "",

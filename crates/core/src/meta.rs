@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use serde::Deserialize;
 
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
@@ -132,6 +133,7 @@ pub struct RawMeta<'a> {
     annotations: Option<BTreeMap<Cow<'a, str>, Cow<'a, str>>>,
     creation_timestamp: Option<Timestamp>,
     deletion_timestamp: Option<Timestamp>,
+    deletion_grace_period_seconds: Option<i64>,
     #[serde(borrow)]
     owner_references: Option<Vec<RawOwner<'a>>>,
     #[serde(borrow)]
@@ -162,6 +164,12 @@ impl RawMeta<'_> {
     /// When the object was created.
     pub fn created(&self) -> Option<Timestamp> {
         self.creation_timestamp
+    }
+
+    /// When the object's deletion was asked for, as far as its grace period tells; the time itself is that of its end.
+    pub fn deletion_began(&self) -> Option<Timestamp> {
+        let grace = SignedDuration::from_secs(self.deletion_grace_period_seconds.unwrap_or_default());
+        self.deletion_timestamp?.checked_sub(grace).ok()
     }
 
     /// The owned form, its strings shared through `interner`. Fails without a name, a uid or a resource version.

@@ -123,6 +123,7 @@ fn write<T: Object>(child: &T, change: ClaimChange) -> plan::Claim {
     plan::Claim {
         child: Target::of(T::KIND, child.meta()),
         change,
+        finalizer: None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! A plan is plain data. Only [`crate::act`] carries it out; it adds what the server needs (preconditions, names, field
 //! manager), so a decision can neither forget a guard nor repeat a create under a second name.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,8 +51,13 @@ pub enum Stage {
     Create(Vec<Create>),
     /// Patches one after the other, none after a failed one.
     Patch(Vec<Patch>),
+    /// Patches of different objects, all at once and all tried. One that fails does not end the plan; an object that is gone
+    /// needs none (job J-43).
+    PatchEach(Vec<Patch>),
     /// Deletes, all at once.
     Delete(Vec<Delete>),
+    /// Removals of objects that have to be patched first, all at once. One whose patch fails stays (job J-91, J-93).
+    Depart(Vec<Departure>),
     /// Removals of pods that a disruption budget can refuse, one after the other: what a budget allows goes to the first. A
     /// refusal is no failure; the others are tried all the same.
     Evict(Vec<Delete>),
@@ -100,6 +106,8 @@ pub struct Claim {
     pub child: Target,
     /// What happens to it.
     pub change: ClaimChange,
+    /// A finalizer that comes with the ownership and goes with it (job J-21, J-22).
+    pub finalizer: Option<&'static str>,
 }
 
 /// The two ways in which a controller changes what it owns.
@@ -121,6 +129,8 @@ pub struct StatusWrite {
     /// Status fields that a server of another minor version, or with a gate off, may not store. Once the server has not
     /// stored one it is left out of later writes, so that it cannot cause the same write again and again.
     pub may_lack: &'static [&'static str],
+    /// Said if the status was stored.
+    pub notes: Vec<Note>,
 }
 
 /// A new object.
@@ -196,6 +206,15 @@ pub struct Delete {
     pub note: Option<Note>,
 }
 
+/// The removal of an object that has to be patched first.
+#[derive(Clone, Debug)]
+pub struct Departure {
+    /// The patch.
+    pub patch: Patch,
+    /// The removal, sent once the patch was applied.
+    pub delete: Delete,
+}
+
 /// Precondition of a delete. There is no form without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeleteGuard {
@@ -211,7 +230,7 @@ pub struct Note {
     /// Normal or Warning.
     pub severity: Severity,
     /// Machine-readable reason in CamelCase, as upstream says it.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The text for people. In a [`Create`]'s note `{name}` stands for the name the object got.
     pub message: String,
 }
@@ -237,19 +256,19 @@ impl Severity {
 
 impl Note {
     /// A Normal note.
-    pub fn normal(reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn normal(reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Normal,
-            reason,
+            reason: reason.into(),
             message: message.into(),
         }
     }
 
     /// A Warning note.
-    pub fn warning(reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn warning(reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Warning,
-            reason,
+            reason: reason.into(),
             message: message.into(),
         }
     }

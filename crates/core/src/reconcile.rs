@@ -149,6 +149,7 @@ impl<W: Workload> Reconciler<W> {
         if let Some(status) = conclusion.status {
             turn.status(status).await;
         }
+        self.workload.settled(seen, &intent, turn.outcome());
         verdict::<W>(&root, turn.outcome(), wake.sooner(conclusion.wake))
     }
 

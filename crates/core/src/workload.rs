@@ -45,6 +45,10 @@ pub trait Workload: Send + Sync + 'static {
 
     /// What to report once it was tried.
     fn conclude(&self, seen: &Self::Observed, intent: &Self::Intent, outcome: &Outcome, now: Timestamp) -> Conclusion;
+
+    /// What has become of the turn, its last status write included: for metrics and what is remembered. Not called for a turn
+    /// whose claims failed.
+    fn settled(&self, _seen: &Self::Observed, _intent: &Self::Intent, _outcome: &Outcome) {}
 }
 
 /// How often a failing key is tried again.

@@ -80,17 +80,26 @@ impl Serialize for NewMetadata<'_> {
     }
 }
 
-/// Strategic merge patch that makes `owner` the controller of the object with this uid (deployment C-13).
-pub(super) fn adopt(child: &Uid, owner: &OwnerReference) -> Value {
-    json!({"metadata": {"uid": child.as_str(), "ownerReferences": [owner]}})
+/// Strategic merge patch that makes `owner` the controller of the object with this uid (deployment C-13) and adds a finalizer
+/// (job J-22).
+pub(super) fn adopt(child: &Uid, owner: &OwnerReference, finalizer: Option<&str>) -> Value {
+    let mut metadata = json!({"uid": child.as_str(), "ownerReferences": [owner]});
+    if let (Some(finalizer), Some(fields)) = (finalizer, metadata.as_object_mut()) {
+        fields.insert("finalizers".to_owned(), json!([finalizer]));
+    }
+    json!({ "metadata": metadata })
 }
 
-/// Strategic merge patch that takes `owner` off the object with this uid (deployment C-14).
-pub(super) fn release(child: &Uid, owner: &Uid) -> Value {
-    json!({"metadata": {
+/// Strategic merge patch that takes `owner` off the object with this uid (deployment C-14), and a finalizer (job J-21).
+pub(super) fn release(child: &Uid, owner: &Uid, finalizer: Option<&str>) -> Value {
+    let mut metadata = json!({
         "uid": child.as_str(),
         "ownerReferences": [{"$patch": "delete", "uid": owner.as_str()}],
-    }})
+    });
+    if let (Some(finalizer), Some(fields)) = (finalizer, metadata.as_object_mut()) {
+        fields.insert("$deleteFromPrimitiveList/finalizers".to_owned(), json!([finalizer]));
+    }
+    json!({ "metadata": metadata })
 }
 
 /// `body` with the uid, and the version if there is one, as preconditions in its metadata (deployment A-8).

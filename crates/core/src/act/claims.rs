@@ -16,11 +16,16 @@ impl Turn<'_> {
     pub(super) async fn claim(&mut self, claims: Vec<Claim>) -> Then {
         let mut may_adopt: Option<Result<(), Failure>> = None;
         let mut then = Then::GoOn;
-        for Claim { child, change } in claims {
+        for Claim {
+            child,
+            change,
+            finalizer,
+        } in claims
+        {
             let (verb, result) = match change {
                 ClaimChange::Release(owner) => (
                     Verb::Release,
-                    released(self.send_claim(&child, body::release(&child.uid, &owner)).await),
+                    released(self.send_claim(&child, body::release(&child.uid, &owner, finalizer)).await),
                 ),
                 ClaimChange::Adopt(owner) => {
                     if may_adopt.is_none() {
@@ -28,7 +33,10 @@ impl Turn<'_> {
                     }
                     let result = match may_adopt.clone() {
                         Some(Err(unfit)) => Err(unfit),
-                        Some(Ok(())) | None => adopted(self.send_claim(&child, body::adopt(&child.uid, &owner)).await),
+                        Some(Ok(())) | None => {
+                            let patch = body::adopt(&child.uid, &owner, finalizer);
+                            adopted(self.send_claim(&child, patch).await)
+                        }
                     };
                     (Verb::Adopt, result)
                 }

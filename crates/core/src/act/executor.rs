@@ -21,7 +21,7 @@ use crate::doubts::{Doubt, Effect};
 use crate::events::Recorder;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Verb};
-use crate::plan::{Address, Note, Patch, PatchForm, Stage, StatusWrite, Target};
+use crate::plan::{Address, Note, PatchForm, Stage, StatusWrite, Target};
 use crate::time::SharedClock;
 use crate::workload::LiveReads;
 
@@ -123,7 +123,9 @@ impl Turn<'_> {
                 Stage::Status(write) => self.status(write).await,
                 Stage::Create(creates) => self.create(creates).await,
                 Stage::Patch(patches) => self.patch_in_order(patches).await,
+                Stage::PatchEach(patches) => self.patch_each(patches).await,
                 Stage::Delete(deletes) => self.delete_at_once(deletes).await,
+                Stage::Depart(departures) => self.depart(departures).await,
                 Stage::Evict(deletes) => self.evict_in_order(deletes).await,
                 // The loop answers reads before it runs a plan; one behind a write has no meaning.
                 Stage::Read(_) => Then::Stop,
@@ -146,7 +148,12 @@ impl Turn<'_> {
 
     /// Writes a status; its version is the newest that this turn knows.
     pub async fn status(&mut self, write: StatusWrite) -> Then {
-        let StatusWrite { target, body, may_lack } = write;
+        let StatusWrite {
+            target,
+            body,
+            may_lack,
+            notes,
+        } = write;
         let kind = target.kind;
         let Some(body) = body::without_unstored(body, |field| self.executor.is_unstored(kind, field)) else {
             return Then::GoOn;
@@ -160,26 +167,11 @@ impl Turn<'_> {
         if let Ok(reply) = &result {
             self.executor.remember_unstored(kind, &sent, reply);
         }
-        self.settle(Verb::Status, &target, stored(result))
-    }
-
-    async fn patch_in_order(&mut self, patches: Vec<Patch>) -> Then {
-        for Patch {
-            target,
-            form,
-            body,
-            note,
-        } in patches
-        {
-            let result = self.send_patch(&target, "", form, body).await;
-            if self.settle(Verb::Patch, &target, stored(result)) == Then::Stop {
-                return Then::Stop;
-            }
-            if let Some(note) = note {
-                self.say(note);
-            }
+        let then = self.settle(Verb::Status, &target, stored(result));
+        for note in notes.into_iter().filter(|_| then == Then::GoOn) {
+            self.say(note);
         }
-        Then::GoOn
+        then
     }
 
     /// Keeps a write whose answer was lost, to be looked up before the owner's next turn.
@@ -189,7 +181,7 @@ impl Turn<'_> {
         self.executor.ledger.in_doubt(&self.owner.key, doubt);
     }
 
-    async fn send_patch(&self, target: &Target, part: &str, form: PatchForm, body: Value) -> Result<Bytes, Failure> {
+    pub(super) async fn send_patch(&self, target: &Target, part: &str, form: PatchForm, body: Value) -> Result<Bytes, Failure> {
         let (content_type, version) = match form {
             PatchForm::Metadata => (STRATEGIC, None),
             PatchForm::Fields => (MERGE, Some(self.version_of(target))),

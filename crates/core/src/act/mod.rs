@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod live;
 pub mod metrics;
 pub mod names;
+mod patches;
 mod proof;
 mod removals;
 pub mod slow_start;

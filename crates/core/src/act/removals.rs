@@ -67,7 +67,12 @@ impl Turn<'_> {
         }
     }
 
-    fn removed(&mut self, verb: Verb, delete: Delete, result: Result<Receipt, Failure>) -> Then {
+    /// Sends a delete.
+    pub(super) async fn delete_one(&self, delete: &Delete) -> Result<Receipt, Failure> {
+        self.remove(Way::Delete, delete).await
+    }
+
+    pub(super) fn removed(&mut self, verb: Verb, delete: Delete, result: Result<Receipt, Failure>) -> Then {
         let stored = matches!(result, Ok(Receipt::Stored { .. }));
         let then = self.settle(verb, &delete.target, result);
         if let Some(note) = delete.note.filter(|_| stored) {

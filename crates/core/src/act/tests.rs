@@ -304,6 +304,7 @@ async fn a_forbidden_release_is_an_error() {
     let release = Claim {
         child: target(Kind::POD, "b", "2", "7"),
         change: ClaimChange::Release(Uid::new("o1")),
+        finalizer: None,
     };
     assert_eq!(
         classes(&world.run(vec![Stage::Claim(vec![release])]).await),
@@ -315,6 +316,7 @@ fn adopt(name: &str, uid: &str) -> Claim {
     Claim {
         child: target(Kind::POD, name, uid, "7"),
         change: ClaimChange::Adopt(OwnerReference::controller(Kind::REPLICA_SET, "web", &Uid::new("o1"))),
+        finalizer: None,
     }
 }
 
@@ -358,6 +360,7 @@ async fn an_owner_that_was_replaced_adopts_nothing_but_still_releases() {
     let release = Claim {
         child: target(Kind::POD, "b", "2", "7"),
         change: ClaimChange::Release(Uid::new("o1")),
+        finalizer: None,
     };
     let outcome = world.run(vec![Stage::Claim(vec![adopt("a", "1"), release])]).await;
     assert_eq!(classes(&outcome), [FailureClass::OwnerUnfit]);
@@ -387,6 +390,7 @@ async fn releasing_what_is_gone_or_replaced_is_no_error() {
         let release = Claim {
             child: target(Kind::POD, "b", "2", "7"),
             change: ClaimChange::Release(Uid::new("o1")),
+            finalizer: None,
         };
         assert_eq!(classes(&world.run(vec![Stage::Claim(vec![release])]).await), []);
     }
@@ -406,6 +410,7 @@ fn status(body: Value) -> StatusWrite {
         target: owner(),
         body,
         may_lack: &["terminatingReplicas"],
+        notes: Vec::new(),
     }
 }
 

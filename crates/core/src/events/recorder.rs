@@ -87,7 +87,7 @@ impl Recorder {
             Ok(()) => {}
             Err(TrySendError::Full(said) | TrySendError::Closed(said)) => {
                 self.dropped.inc();
-                tracing::warn!(object = %said.about.key, reason = said.note.reason, "event queue is full, event dropped");
+                tracing::warn!(object = %said.about.key, reason = %said.note.reason, "event queue is full, event dropped");
             }
         }
     }

@@ -80,11 +80,11 @@ impl<S: Sink> Pen<S> {
         match self.store(&entry).await {
             Ok(()) => {}
             Err(moot @ (Refusal::NamespaceEnding | Refusal::Missing)) => {
-                tracing::debug!(object = %entry.about.key, reason = entry.reason, error = %moot, "no place for an event");
+                tracing::debug!(object = %entry.about.key, reason = %entry.reason, error = %moot, "no place for an event");
             }
             Err(refusal) => {
                 self.metrics.failed.inc();
-                tracing::warn!(object = %entry.about.key, reason = entry.reason, error = %refusal, "failed to write an event");
+                tracing::warn!(object = %entry.about.key, reason = %entry.reason, error = %refusal, "failed to write an event");
             }
         }
     }

@@ -3,6 +3,7 @@
 //! The limits are those of client-go's correlator, so a controller that reports the same trouble for hours costs the API
 //! server as much as upstream's would.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,7 +49,7 @@ pub struct Entry {
     /// Normal or Warning.
     pub severity: Severity,
     /// Machine-readable reason.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// Text for people.
     pub message: String,
     /// When it was first said.
@@ -72,7 +73,7 @@ struct Subject {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Group {
     subject: Subject,
-    reason: &'static str,
+    reason: Cow<'static, str>,
 }
 
 /// Notes that are counted in one event: equal ones, or all further ones of a collapsed group.
@@ -123,7 +124,7 @@ impl Series {
         };
         let group = Group {
             subject: subject.clone(),
-            reason: note.reason,
+            reason: note.reason.clone(),
         };
         let (message, alone) = if self.collapses(&group, &note.message, now) {
             (format!("{COMBINED}{}", note.message), None)

@@ -127,7 +127,7 @@ fn event(entry: &Entry, component: &str) -> Event {
             field_path: None,
         },
         type_: Some(entry.severity.as_str().to_owned()),
-        reason: Some(entry.reason.to_owned()),
+        reason: Some(entry.reason.to_string()),
         message: Some(entry.message.clone()),
         source: Some(EventSource {
             component: Some(component.to_owned()),

@@ -45,7 +45,8 @@ impl Object for PodView {
 }
 
 impl Phase {
-    fn of(word: &str) -> Self {
+    /// The phase that this word stands for; any other is `Pending`, for a pod may not have one yet.
+    pub fn of(word: &str) -> Self {
         match word {
             "Running" => Self::Running,
             "Succeeded" => Self::Succeeded,

@@ -136,6 +136,7 @@ impl Workload for Toy {
                 target: root(),
                 body: json!({"status": {"replicas": 1}}),
                 may_lack: &[],
+                notes: Vec::new(),
             }),
             ..Conclusion::default()
         }

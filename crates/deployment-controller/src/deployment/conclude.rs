@@ -306,5 +306,6 @@ fn write(deployment: &Deployment, status: &DeploymentStatus, revision: Option<&s
         target: Target::of(Kind::DEPLOYMENT, &deployment.meta),
         body: Value::Object(body),
         may_lack: MAY_LACK,
+        notes: Vec::new(),
     })
 }

@@ -205,6 +205,7 @@ fn write(set: &ReplicaSet, status: &ReplicaSetStatus) -> Option<StatusWrite> {
         target: Target::of(Kind::REPLICA_SET, &set.meta),
         body: json!({ "status": changed }),
         may_lack: MAY_LACK,
+        notes: Vec::new(),
     })
 }
 

@@ -100,7 +100,13 @@ impl Pods {
                         self.terminate(&delete.target.key.name);
                     }
                 }
-                Stage::Claim(_) | Stage::Status(_) | Stage::Patch(_) | Stage::Evict(_) | Stage::Read(_) => {
+                Stage::Claim(_)
+                | Stage::Status(_)
+                | Stage::Patch(_)
+                | Stage::PatchEach(_)
+                | Stage::Depart(_)
+                | Stage::Evict(_)
+                | Stage::Read(_) => {
                     panic!("not here: {stage:?}")
                 }
             }

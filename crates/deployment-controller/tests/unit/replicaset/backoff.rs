@@ -164,7 +164,13 @@ proptest! {
                 match stage {
                     Stage::Create(all) => creates += all.len(),
                     Stage::Delete(all) => deletes += all.len(),
-                    Stage::Claim(_) | Stage::Status(_) | Stage::Patch(_) | Stage::Evict(_) | Stage::Read(_) => {}
+                    Stage::Claim(_)
+                | Stage::Status(_)
+                | Stage::Patch(_)
+                | Stage::PatchEach(_)
+                | Stage::Depart(_)
+                | Stage::Evict(_)
+                | Stage::Read(_) => {}
                 }
             }
             let wakes = matches!(turn.report(&workload_core::outcome::Outcome::default()).wake, Wake::After(_));

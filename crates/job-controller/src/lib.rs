@@ -1,0 +1,3 @@
+//! Kubernetes' Job and TTL-after-finished controllers.
+
+pub mod job;

@@ -64,5 +64,3 @@ pub const TOO_MANY_SUCCEEDED_PODS: &str = "TooManySucceededPods";
 /// Event: nobody knows this completion mode.
 pub const UNKNOWN_COMPLETION_MODE: &str = "UnknownCompletionMode";
 
-/// Cause in metrics, reason of a Warning event: pods have failed and the next ones have to wait (J-113).
-pub const POD_BACKOFF: &str = "PodBackoff";

@@ -1,0 +1,327 @@
+//! What to report about a Job once the plan was tried (J-44, J-47, J-100…J-105, J-150…J-157), what of it to remember, and what
+//! it comes to in numbers.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use workload_core::condition::Status;
+use workload_core::id::{Kind, ObjectKey, Uid};
+use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Verb};
+use workload_core::plan::{Note, Wake};
+use workload_core::time::{self, Timestamp};
+use workload_core::workload::Conclusion;
+
+use super::conditions::{Cause, Change};
+use super::decide::verdict::completions_reached;
+use super::decide::{Action, Ahead, Counts, End, Extent, State, Step, Verdict};
+use super::facts::{How, KnownBy};
+use super::observe::Observed;
+use super::policy::backoff::Record;
+use super::status::{JobStatus, to_count};
+use super::tally::{Finished, Limit, Mode, Tally, TurnAction, TurnResult};
+use super::words;
+
+/// How soon a turn follows whose work this one did not finish.
+const AT_ONCE: Duration = Duration::ZERO;
+
+/// The report.
+pub(super) fn conclude(seen: &Observed, action: &Action, outcome: &Outcome, now: Timestamp) -> Conclusion {
+    let told = failures(outcome).map(note).collect();
+    let Some(report) = Report::of(seen, action, outcome, now) else {
+        return Conclusion {
+            notes: told,
+            ..Conclusion::default()
+        };
+    };
+    let more = action.selection.extent == Extent::Capped || report.is_to_be_followed;
+    Conclusion {
+        status: report.status.write(&seen.job, report.stored, report.notes),
+        notes: told,
+        held_up: None,
+        wake: if more { Wake::After(AT_ONCE) } else { Wake::OnChange },
+    }
+}
+
+/// The last status of a turn.
+struct Report<'a> {
+    status: JobStatus,
+    /// What is stored before it.
+    stored: &'a JobStatus,
+    notes: Vec<Note>,
+    /// Whether something is left to do although nothing else may change.
+    is_to_be_followed: bool,
+}
+
+impl<'a> Report<'a> {
+    /// Nothing is reported if the record could not be stored: then the turn ends there (J-41).
+    fn of(seen: &'a Observed, action: &'a Action, outcome: &Outcome, now: Timestamp) -> Option<Self> {
+        let done = Done::of(action, outcome);
+        if done.record == Fate::Failed {
+            return None;
+        }
+        let mut report = Self {
+            status: action.selection.status.clone(),
+            stored: if done.record == Fate::Applied { &action.selection.status } else { &seen.job.status },
+            notes: action.notes.clone(),
+            is_to_be_followed: false,
+        };
+        if done.is_withheld {
+            // Some pod could not be killed: nothing of the verdict is said (J-33).
+            report.status = action.base.clone();
+        }
+        for pod in &done.released {
+            report.status.count(pod);
+        }
+        done.counts.report(&mut report.status);
+        let wanted = seen.job.spec.completions().and_then(|wanted| i32::try_from(wanted).ok());
+        if !done.is_withheld {
+            match &action.verdict {
+                Some(verdict) => report.finish(action, verdict, &done, wanted, now),
+                None => report.go_on(seen, action, &done, now),
+            }
+        }
+        Some(report)
+    }
+
+    /// The terminal condition comes once every pod is counted and gone (J-150…J-153).
+    fn finish(&mut self, action: &Action, verdict: &Verdict, done: &Done, wanted: Option<i32>, now: Timestamp) {
+        let counts = done.counts;
+        let is_over = action.selection.extent == Extent::All
+            && done.unreleased == 0
+            && self.status.uncounted_terminated_pods.is_empty()
+            && counts.terminating == 0
+            && counts.active == 0;
+        if !is_over {
+            return;
+        }
+        if verdict.end == End::Success {
+            let start = self.status.start_time.unwrap_or(Timestamp::MIN);
+            self.status.completion_time = Some(time::to_seconds(now).max(start));
+        }
+        self.status.conditions.append(verdict.end.terminal(), &verdict.cause, now);
+        if verdict.end == End::Success && wanted.is_some_and(|wanted| self.status.succeeded > wanted) {
+            let message = "Too many succeeded pods running after completion count reached";
+            self.notes.push(Note::warning(words::TOO_MANY_SUCCEEDED_PODS, message));
+        }
+        self.notes.push(farewell(verdict));
+    }
+
+    fn go_on(&mut self, seen: &Observed, action: &Action, done: &Done, now: Timestamp) {
+        let Step::Manage { removed, suspended, .. } = &action.step else {
+            return;
+        };
+        self.is_to_be_followed = !action.selection.pods.is_empty() && done.unreleased == 0 && is_gathering(seen, action);
+        // Work that is done ends with its last active pod, suspended or not (J-105).
+        if action.is_done && done.counts.active == 0 && !removed.is_empty() {
+            let verdict = completions_reached();
+            self.status.conditions.append(verdict.end.interim(), &verdict.cause, now);
+            if self.status.start_time.is_none() && seen.job.spec.completions() != Some(0) {
+                self.status.start_time = Some(time::to_seconds(now));
+            }
+        } else if *suspended {
+            self.suspend(now);
+        }
+    }
+
+    fn suspend(&mut self, now: Timestamp) {
+        let cause = Cause {
+            reason: words::JOB_SUSPENDED.to_owned(),
+            message: "Job suspended".to_owned(),
+        };
+        self.status.start_time = None;
+        if self.status.conditions.state(words::SUSPENDED, Status::True, &cause, now) == Change::Made {
+            self.notes.push(Note::normal(words::EVENT_SUSPENDED, cause.message));
+        }
+    }
+}
+
+/// A round that ends lets go of the failures that do not count first; the one that does comes next (L-10).
+fn is_gathering(seen: &Observed, action: &Action) -> bool {
+    seen.job.opt_ins.on_pod_failure == super::opt_ins::OnPodFailure::RestartAll && action.ends.is_empty()
+}
+
+fn farewell(verdict: &Verdict) -> Note {
+    match verdict.end {
+        End::Success => Note::normal(words::COMPLETED, "Job completed"),
+        End::Failure => Note::warning(verdict.cause.reason.clone(), verdict.cause.message.clone()),
+    }
+}
+
+/// What became of the record of ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// The plan did not write one, or did not come to it.
+    NotWritten,
+    /// It is stored.
+    Applied,
+    /// It is not.
+    Failed,
+}
+
+/// What the plan has come to.
+struct Done {
+    record: Fate,
+    /// Pods that were let go of.
+    released: Vec<Uid>,
+    /// Pods that still have their finalizer.
+    unreleased: usize,
+    /// Pods after it.
+    counts: Counts,
+    /// True if the verdict has to wait.
+    is_withheld: bool,
+}
+
+impl Done {
+    fn of(action: &Action, outcome: &Outcome) -> Self {
+        let applied = |verb: Verb| -> BTreeSet<&ObjectKey> {
+            let of_verb = outcome.attempts.iter().filter(|attempt| attempt.verb == verb);
+            let worked = of_verb.filter(|attempt| attempt.result.is_ok());
+            worked.map(|attempt| &attempt.key).collect()
+        };
+        let (patched, deleted) = (applied(Verb::Patch), applied(Verb::Delete));
+        let record = match outcome.attempts.iter().find(|attempt| attempt.verb == Verb::Status) {
+            None => Fate::NotWritten,
+            Some(Attempt { result: Ok(_), .. }) => Fate::Applied,
+            Some(Attempt { result: Err(_), .. }) => Fate::Failed,
+        };
+        let pods = action.selection.pods.iter();
+        let (released, unreleased): (Vec<_>, Vec<_>) = pods.partition(|pod| patched.contains(&pod.key));
+        let (going, must_all_go) = match &action.step {
+            Step::Wait => (&[][..], false),
+            Step::Manage { removed, .. } => (&removed[..], false),
+            Step::Kill(killed) => (&killed[..], true),
+        };
+        let gone: Vec<_> = going.iter().filter(|(key, ..)| deleted.contains(key)).collect();
+        let mut counts = action.counts;
+        counts.active = counts.active.saturating_sub(gone.len()) + applied(Verb::Create).len();
+        counts.ready = counts.ready.saturating_sub(gone.iter().filter(|(.., is_ready)| *is_ready).count());
+        counts.terminating += gone.len();
+        Self {
+            record,
+            is_withheld: must_all_go && gone.len() < going.len(),
+            released: released.into_iter().map(|pod| pod.uid.clone()).collect(),
+            unreleased: unreleased.len(),
+            counts,
+        }
+    }
+}
+
+/// The back-off after the turn, and the pods that it let go of.
+pub(super) fn remembered(action: &Action, outcome: &Outcome) -> (Record, Vec<Uid>) {
+    let done = Done::of(action, outcome);
+    let is_recorded = done.record == Fate::Applied;
+    let released: BTreeSet<&Uid> = done.released.iter().collect();
+    let known = |how: How| -> Vec<Timestamp> {
+        let ends = action.ends.iter().filter(|end| end.how == how);
+        let known = ends.filter(|end| match end.known_by {
+            KnownBy::Record => is_recorded,
+            KnownBy::Release => released.contains(&end.pod),
+        });
+        known.filter_map(|end| end.at).collect()
+    };
+    (action.record.after(&known(How::Failed), &known(How::Succeeded)), done.released)
+}
+
+/// The turn in numbers.
+pub(super) fn tally(seen: &Observed, action: &Action, outcome: &Outcome) -> Tally {
+    let done = Done::of(action, outcome);
+    let spec = &seen.job.spec;
+    let recorded = done.record == Fate::Applied;
+    let (before, after) = (&action.base, &action.selection.status);
+    let grown = |new: usize, old: usize| if recorded { count(new.saturating_sub(old)) } else { 0 };
+    let (listed, were_listed) = (&after.uncounted_terminated_pods, &before.uncounted_terminated_pods);
+    let indexes = spec.indexed().map(|work| {
+        let done = grown(after.completed(work).len(), before.completed(work).len());
+        (done, grown(after.failed_of(work).len(), before.failed_of(work).len()))
+    });
+    let (indexes_succeeded, indexes_failed) = indexes.unwrap_or_default();
+    let creates = || outcome.attempts.iter().filter(|attempt| attempt.verb == Verb::Create);
+    Tally {
+        mode: Mode::of(spec),
+        action: kind_of_turn(action, recorded, creates().count()),
+        result: if outcome.failure().is_none() { TurnResult::Success } else { TurnResult::Error },
+        finished: finished(seen, action, outcome),
+        pods_succeeded: match spec.indexed() {
+            Some(_) => indexes_succeeded,
+            None => grown(listed.succeeded.len(), were_listed.succeeded.len()),
+        },
+        pods_failed: grown(listed.failed.len(), were_listed.failed.len()),
+        indexes_succeeded,
+        indexes_failed,
+        limit: if spec.per_index().is_some() { Limit::PerIndex } else { Limit::Global },
+        handled: if recorded { action.selection.handled.clone() } else { Default::default() },
+        reason: action.reason,
+        created: count(creates().filter(|attempt| attempt.result.is_ok()).count()),
+        not_created: count(creates().filter(|attempt| attempt.result.is_err()).count()),
+    }
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+fn kind_of_turn(action: &Action, recorded: bool, creates: usize) -> TurnAction {
+    match &action.step {
+        Step::Manage { removed, .. } if !removed.is_empty() => TurnAction::PodsDeleted,
+        Step::Manage { .. } if creates > 0 => TurnAction::PodsCreated,
+        Step::Wait | Step::Manage { .. } if recorded && action.verdict.is_none() => TurnAction::Tracking,
+        Step::Wait | Step::Manage { .. } | Step::Kill(_) => TurnAction::Reconciling,
+    }
+}
+
+/// The end of the Job, if the last write of the turn was stored and says so.
+fn finished(seen: &Observed, action: &Action, outcome: &Outcome) -> Option<Finished> {
+    let verdict = action.verdict.as_ref()?;
+    let last = outcome.attempts.last().filter(|attempt| attempt.verb == Verb::Status)?;
+    let stored = matches!(last.result, Ok(Receipt::Stored { .. }));
+    let writes = outcome.attempts.iter().filter(|attempt| attempt.verb == Verb::Status).count();
+    let is_final = writes > usize::from(action.ahead == Ahead::Written);
+    let report = Report::of(seen, action, &before_the_last(outcome), Timestamp::MIN)?;
+    let says_so = report.status.conditions.holds(verdict.end.terminal()).is_some();
+    (stored && is_final && says_so).then(|| Finished {
+        result: match verdict.end {
+            End::Success => "succeeded",
+            End::Failure => "failed",
+        },
+        reason: plain(&verdict.cause.reason),
+    })
+}
+
+fn before_the_last(outcome: &Outcome) -> Outcome {
+    let mut attempts = outcome.attempts.clone();
+    attempts.pop();
+    Outcome { attempts }
+}
+
+/// A reason as metrics have it: without the name of a rule.
+fn plain(reason: &str) -> &'static str {
+    let known = [
+        words::COMPLETIONS_REACHED,
+        words::SUCCESS_POLICY,
+        words::BACKOFF_LIMIT_EXCEEDED,
+        words::DEADLINE_EXCEEDED,
+        words::MAX_FAILED_INDEXES_EXCEEDED,
+        words::FAILED_INDEXES,
+    ];
+    known.into_iter().find(|known| *known == reason).unwrap_or(words::POD_FAILURE_POLICY)
+}
+
+/// Creates and deletes of pods that failed. A namespace on its way out is no failure (J-64); neither is a write that was not
+/// sent.
+fn failures(outcome: &Outcome) -> impl Iterator<Item = (Verb, &Failure)> {
+    outcome.attempts.iter().filter_map(|attempt| {
+        let failure = attempt.result.as_ref().err()?;
+        let counts = match (attempt.verb, failure.class) {
+            (_, FailureClass::Fenced) | (Verb::Create, FailureClass::NamespaceEnding) => false,
+            (verb, _) => attempt.kind == Kind::POD && matches!(verb, Verb::Create | Verb::Delete),
+        };
+        counts.then_some((attempt.verb, failure))
+    })
+}
+
+fn note((verb, failure): (Verb, &Failure)) -> Note {
+    match verb {
+        Verb::Create => Note::warning(words::FAILED_CREATE, format!("Error creating: {failure}")),
+        _ => Note::warning(words::FAILED_DELETE, format!("Error deleting: {failure}")),
+    }
+}

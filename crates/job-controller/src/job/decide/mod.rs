@@ -1,0 +1,470 @@
+//! What to do about a Job: claim pods, record those that have ended, let go of them, then make or remove pods; or end it
+//! (J-30…J-52).
+//!
+//! The order of the stages is the protocol. What has ended is recorded before its finalizer goes (J-41). A verdict first kills
+//! (J-33): a kill that fails ends the plan, and nothing is said about the verdict.
+
+mod create;
+mod finalizers;
+mod pods;
+mod surplus;
+pub mod verdict;
+
+use std::time::Duration;
+
+use workload_core::condition::Status;
+use workload_core::id::{Kind, ObjectKey, Uid};
+use workload_core::plan::{Delete, DeleteGuard, Note, Plan, Stage, Target, Wake};
+use workload_core::time::{self, Timestamp};
+
+use self::create::Creation;
+pub(super) use self::finalizers::{Extent, Selection};
+pub use self::verdict::{End, State, Verdict};
+use super::conditions::{Cause, Change};
+use super::facts::{Facts, NewEnd};
+use super::observe::Observed;
+use super::pod::Pod;
+use super::policy::backoff::Record;
+use super::policy::deadline::{self, Deadline};
+use super::spec::{Replacement, Work};
+use super::status::{JobStatus, to_count};
+use super::tally::CreationReason;
+use super::words;
+
+/// Upper bounds of one turn. Only tests have others than upstream's (J-6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// How many ends of pods may be recorded and not counted yet (J-48).
+    pub uncounted: usize,
+    /// How many pods are made, or surplus ones removed (J-61, J-91).
+    pub burst: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            uncounted: finalizers::CAP,
+            burst: 500,
+        }
+    }
+}
+
+/// What a turn made of its Job.
+#[derive(Clone, Debug)]
+pub enum Intent {
+    /// Nothing: nobody here knows what it asks for.
+    Leave,
+    /// A plan.
+    Act(Box<Action>),
+}
+
+/// What the plan of a turn is to achieve.
+#[derive(Clone, Debug)]
+pub struct Action {
+    /// The status without the plan's effects.
+    pub(super) base: JobStatus,
+    /// The pods to let go of, and the status that records their ends.
+    pub(super) selection: Selection,
+    /// What became of [`Selection::status`].
+    pub(super) ahead: Ahead,
+    /// Said once the record is stored.
+    pub(super) notes: Vec<Note>,
+    /// How the Job ends, if it does.
+    pub(super) verdict: Option<Verdict>,
+    /// What is done about the pods.
+    pub(super) step: Step,
+    /// Pods at the start of the turn.
+    pub(super) counts: Counts,
+    /// Failures since the last success, as far as they were remembered (J-111).
+    pub(super) record: Record,
+    /// Ends of pods that this turn adds to it.
+    pub(super) ends: Vec<NewEnd>,
+    /// Whether the work is done but for active pods.
+    pub(super) is_done: bool,
+    /// Why pods are made.
+    pub(super) reason: CreationReason,
+}
+
+/// Whether the record has to be stored before pods are let go of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ahead {
+    /// There is nothing to record; the turn ends with its only status write.
+    Nothing,
+    /// The plan stores it.
+    Written,
+}
+
+/// What a turn does about the pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing: not allowed, or not needed.
+    Wait,
+    /// It makes and removes pods as its user wants.
+    Manage {
+        /// Active pods that go, by key: ready or not.
+        removed: Vec<(ObjectKey, Uid, bool)>,
+        /// How many pods are made.
+        created: usize,
+        /// Whether its user wants pods to run.
+        suspended: bool,
+    },
+    /// It kills all active pods, and nothing else happens unless all of them go.
+    Kill(Vec<(ObjectKey, Uid, bool)>),
+}
+
+/// Pods by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) active: usize,
+    pub(super) ready: usize,
+    pub(super) terminating: usize,
+}
+
+impl Counts {
+    /// Puts them into a status.
+    pub(super) fn report(self, status: &mut JobStatus) {
+        status.active = to_count(self.active);
+        status.ready = Some(to_count(self.ready));
+        status.terminating = Some(to_count(self.terminating));
+    }
+}
+
+/// The plan for one turn.
+pub fn decide(seen: &Observed, bounds: Bounds, now: Timestamp) -> Plan<Intent> {
+    if let Work::Unknown(mode) = &seen.job.spec.work {
+        let mut plan = Plan::quiet(Intent::Leave);
+        let message = format!("Skipped Job sync because completion mode is unknown: {mode}");
+        plan.notes.push(Note::warning(words::UNKNOWN_COMPLETION_MODE, message));
+        return plan;
+    }
+    let facts = Facts::of(seen);
+    let verdict = verdict::reach(&facts, now);
+    let selection = finalizers::select(&facts, verdict.as_ref(), bounds.uncounted);
+    let drafting = Drafting {
+        facts: &facts,
+        bounds,
+        now,
+    };
+    match verdict {
+        Some(verdict) => drafting.end(verdict, selection),
+        None => drafting.go_on(selection),
+    }
+}
+
+struct Drafting<'d, 'a> {
+    facts: &'d Facts<'a>,
+    bounds: Bounds,
+    now: Timestamp,
+}
+
+impl Drafting<'_, '_> {
+    /// Kills what is active, then says that the Job is going to end, then lets go of all pods.
+    fn end(&self, verdict: Verdict, mut selection: Selection) -> Plan<Intent> {
+        let facts = self.facts;
+        let mut stages = self.claims();
+        // Whoever deletes a Job decides what becomes of its pods (J-38).
+        let may_kill = !facts.seen.job.meta.is_terminating();
+        let killed: Vec<&Pod> = facts.active.iter().copied().filter(|_| may_kill).collect();
+        if !killed.is_empty() {
+            stages.push(Stage::Delete(killed.iter().map(|pod| surplus::kill(pod)).collect()));
+        }
+        let has_news = selection.records_more_than(&facts.base) || verdict.state == State::New;
+        if verdict.state == State::New {
+            selection
+                .status
+                .conditions
+                .append(verdict.end.interim(), &verdict.cause, self.now);
+        }
+        self.start(&mut selection.status, Some(&verdict));
+        let step = if killed.is_empty() { Step::Wait } else { Step::Kill(keys(&killed)) };
+        let ready = killed.iter().filter(|pod| pod.is_ready()).count();
+        let mut counts = self.counts();
+        counts.active -= killed.len();
+        counts.ready -= ready;
+        counts.terminating += killed.len();
+        counts.report(&mut selection.status);
+        let ahead = self.write_ahead(&mut stages, &selection, has_news, Vec::new());
+        stages.extend(releases(&selection));
+        self.plan(stages, Wake::OnChange, Vec::new(), Draft {
+            selection,
+            ahead,
+            verdict: Some(verdict),
+            step,
+            notes: Vec::new(),
+        })
+    }
+
+    /// Records what has ended, lets go of it, and makes or removes pods.
+    fn go_on(&self, mut selection: Selection) -> Plan<Intent> {
+        let facts = self.facts;
+        let has_news = selection.records_more_than(&facts.base);
+        let managed = facts.seen.is_settled() && !facts.seen.job.meta.is_terminating();
+        let management = if managed { self.manage() } else { Management::default() };
+        let mut notes = Vec::new();
+        if managed {
+            notes.extend(self.resume(&mut selection.status));
+        }
+        self.start(&mut selection.status, None);
+        let mut stages = self.claims();
+        // With the pods that are about to be made: if all goes well no other write has to correct it.
+        let mut counts = self.counts();
+        counts.active += management.created();
+        counts.report(&mut selection.status);
+        let ahead = self.write_ahead(&mut stages, &selection, has_news, notes.clone());
+        if ahead == Ahead::Written {
+            notes.clear();
+        }
+        stages.extend(releases(&selection));
+        let step = if managed { management.step(facts.seen.job.spec.is_suspended()) } else { Step::Wait };
+        let wake = self.deadlines().sooner(management.wake());
+        let said = management.notes.clone();
+        stages.extend(management.stage);
+        self.plan(stages, wake, said, Draft {
+            selection,
+            ahead,
+            verdict: None,
+            step,
+            notes,
+        })
+    }
+
+    fn claims(&self) -> Vec<Stage> {
+        let claims = &self.facts.seen.claims;
+        if claims.is_empty() { Vec::new() } else { vec![Stage::Claim(claims.clone())] }
+    }
+
+    fn write_ahead(&self, stages: &mut Vec<Stage>, selection: &Selection, has_news: bool, notes: Vec<Note>) -> Ahead {
+        let job = &self.facts.seen.job;
+        let write = selection.status.write(job, &job.status, notes).filter(|_| has_news);
+        match write {
+            None => Ahead::Nothing,
+            Some(write) => {
+                stages.push(Stage::Status(write));
+                Ahead::Written
+            }
+        }
+    }
+
+    /// The Job has begun to run, unless it is suspended. One that ends has begun too, or the server would not take it; only
+    /// one that has nothing to do may end while it is suspended without having begun (J-105, J-108).
+    fn start(&self, status: &mut JobStatus, verdict: Option<&Verdict>) {
+        let spec = &self.facts.seen.job.spec;
+        let runs = !spec.is_suspended() || (verdict.is_some() && spec.completions() != Some(0));
+        if runs && status.start_time.is_none() {
+            status.start_time = Some(time::to_seconds(self.now));
+        }
+    }
+
+    /// A Job that was suspended begins anew (J-103).
+    fn resume(&self, status: &mut JobStatus) -> Option<Note> {
+        if self.facts.seen.job.spec.is_suspended() {
+            return None;
+        }
+        let cause = Cause {
+            reason: words::JOB_RESUMED.to_owned(),
+            message: "Job resumed".to_owned(),
+        };
+        let change = status.conditions.state(words::SUSPENDED, Status::False, &cause, self.now);
+        (change == Change::Made).then(|| {
+            status.start_time = Some(time::to_seconds(self.now));
+            Note::normal(words::EVENT_RESUMED, cause.message)
+        })
+    }
+
+    /// When a deadline passes (J-13).
+    fn deadlines(&self) -> Wake {
+        let job = &self.facts.seen.job;
+        let wake = |deadline| match deadline {
+            Deadline::In(rest) => Wake::After(rest),
+            Deadline::None | Deadline::Passed => Wake::OnChange,
+        };
+        let start = if verdict::has_started(self.facts) { Deadline::None } else { deadline::of_start(job, self.now) };
+        wake(deadline::of(job, self.now)).sooner(wake(start))
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            active: self.facts.active.len(),
+            ready: self.facts.ready(),
+            terminating: self.facts.terminating,
+        }
+    }
+
+    fn plan(&self, stages: Vec<Stage>, wake: Wake, said: Vec<Note>, draft: Draft) -> Plan<Intent> {
+        let facts = self.facts;
+        let ends = facts.ends(&draft.selection);
+        let Draft {
+            selection,
+            ahead,
+            verdict,
+            step,
+            notes,
+        } = draft;
+        Plan {
+            stages,
+            notes: said,
+            wake,
+            intent: Intent::Act(Box::new(Action {
+                base: facts.base.clone(),
+                counts: self.counts(),
+                record: facts.seen.recalled.record,
+                ends,
+                is_done: facts.is_done(),
+                reason: self.reason(),
+                selection,
+                ahead,
+                notes,
+                verdict,
+                step,
+            })),
+        }
+    }
+
+    /// Why pods are made, for metrics (J-212).
+    fn reason(&self) -> CreationReason {
+        let has_failed = self.facts.failed() > 0;
+        match self.facts.seen.job.spec.replacement {
+            Replacement::Failed if has_failed => CreationReason::RecreateFailed,
+            _ if has_failed || self.facts.terminating > 0 => CreationReason::RecreateTerminatingOrFailed,
+            _ => CreationReason::New,
+        }
+    }
+
+    /// Makes or removes pods, never both in one turn (J-61).
+    fn manage(&self) -> Management {
+        let facts = self.facts;
+        let job = &facts.seen.job;
+        if job.spec.is_suspended() || facts.round.held.is_some() {
+            return Management::removal(facts.active.clone());
+        }
+        let surplus = facts.active.len().saturating_sub(create::wanted(facts));
+        let mut going = surplus::choose(facts, surplus);
+        going.truncate(self.bounds.burst);
+        if !going.is_empty() {
+            return Management::removal(going);
+        }
+        let hindered = Hindered::of(facts, self.now);
+        if !hindered.given_up.is_empty() {
+            return Management::giving_up(&hindered.given_up);
+        }
+        let creation = create::missing(facts, self.bounds.burst, self.now);
+        Management::creation(creation, hindered.next)
+    }
+}
+
+/// Parts of an [`Action`] that differ between an end and a turn like any other.
+struct Draft {
+    selection: Selection,
+    ahead: Ahead,
+    verdict: Option<Verdict>,
+    step: Step,
+    notes: Vec<Note>,
+}
+
+/// What is done about the pods, as a stage.
+#[derive(Default)]
+struct Management {
+    stage: Option<Stage>,
+    removed: Vec<(ObjectKey, Uid, bool)>,
+    wait: Option<Duration>,
+    notes: Vec<Note>,
+}
+
+impl Management {
+    fn removal(going: Vec<&Pod>) -> Self {
+        let departures: Vec<_> = going.iter().map(|pod| surplus::uncounted(pod)).collect();
+        Self {
+            stage: (!departures.is_empty()).then_some(Stage::Depart(departures)),
+            removed: keys(&going),
+            ..Self::default()
+        }
+    }
+
+    /// Pods that wait for what does not come are removed and counted (opt-in `job.bad-image-after`). The reason may have
+    /// lapsed: then the pod is another version by now and stays.
+    fn giving_up(pods: &[&Pod]) -> Self {
+        let delete = |pod: &&Pod| {
+            let reason = pod.hindrance.as_ref().map(|hindrance| hindrance.reason.to_string());
+            let text = format!(
+                "Deleted pod: {}, which has waited for too long: {}",
+                pod.meta.key.name,
+                reason.unwrap_or_default()
+            );
+            Delete {
+                target: Target::of(Kind::POD, &pod.meta),
+                guard: DeleteGuard::UidAndVersion,
+                note: Some(Note::warning(words::SUCCESSFUL_DELETE, text)),
+            }
+        };
+        Self {
+            stage: Some(Stage::Delete(pods.iter().map(delete).collect())),
+            removed: keys(pods),
+            ..Self::default()
+        }
+    }
+
+    fn creation(creation: Creation, next: Option<Duration>) -> Self {
+        let Creation { creates, wait, notes } = creation;
+        Self {
+            stage: (!creates.is_empty()).then_some(Stage::Create(creates)),
+            wait: wait.into_iter().chain(next).min(),
+            notes,
+            ..Self::default()
+        }
+    }
+
+    fn created(&self) -> usize {
+        match &self.stage {
+            Some(Stage::Create(creates)) => creates.len(),
+            _ => 0,
+        }
+    }
+
+    fn wake(&self) -> Wake {
+        self.wait.map_or(Wake::OnChange, Wake::After)
+    }
+
+    fn step(&self, suspended: bool) -> Step {
+        Step::Manage {
+            removed: self.removed.clone(),
+            created: self.created(),
+            suspended,
+        }
+    }
+}
+
+/// Active pods that wait for an image or for configuration (opt-in `job.bad-image-after`).
+struct Hindered<'a> {
+    given_up: Vec<&'a Pod>,
+    next: Option<Duration>,
+}
+
+impl<'a> Hindered<'a> {
+    fn of(facts: &Facts<'a>, now: Timestamp) -> Self {
+        let mut hindered = Self {
+            given_up: Vec::new(),
+            next: None,
+        };
+        let Some(patience) = facts.seen.job.opt_ins.bad_image_after else {
+            return hindered;
+        };
+        for pod in &facts.active {
+            let Some(hindrance) = &pod.hindrance else { continue };
+            match time::until(time::plus(hindrance.since, patience.0), now) {
+                None => hindered.given_up.push(pod),
+                Some(rest) => hindered.next = Some(hindered.next.map_or(rest, |next| next.min(rest))),
+            }
+        }
+        hindered
+    }
+}
+
+fn releases(selection: &Selection) -> Option<Stage> {
+    let patches: Vec<_> = selection.pods.iter().cloned().map(finalizers::removal).collect();
+    (!patches.is_empty()).then_some(Stage::PatchEach(patches))
+}
+
+fn keys(pods: &[&Pod]) -> Vec<(ObjectKey, Uid, bool)> {
+    let key = |pod: &&Pod| (pod.meta.key.clone(), pod.meta.uid.clone(), pod.is_ready());
+    pods.iter().map(key).collect()
+}

@@ -1,0 +1,167 @@
+//! Whether the Job is over, and why: the first rule that applies (J-31).
+
+use workload_core::time::Timestamp;
+
+use crate::job::conditions::Cause;
+use crate::job::facts::Facts;
+use crate::job::pod::{Pod, Start};
+use crate::job::policy::deadline::{self, Deadline};
+use crate::job::policy::failure::{self, Action};
+use crate::job::policy::{limits, success};
+use crate::job::words;
+
+/// How a Job ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Well or not.
+    pub end: End,
+    /// Why.
+    pub cause: Cause,
+    /// Whether its status says so already.
+    pub state: State,
+}
+
+/// Well or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Its work is done.
+    Success,
+    /// It has failed.
+    Failure,
+}
+
+/// Whether a verdict is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is, and cannot be taken back.
+    Stored,
+    /// It is new.
+    New,
+}
+
+impl End {
+    /// The condition that says that it is going to end so.
+    pub fn interim(self) -> &'static str {
+        match self {
+            Self::Success => words::SUCCESS_CRITERIA_MET,
+            Self::Failure => words::FAILURE_TARGET,
+        }
+    }
+
+    /// The condition that says that it has ended so.
+    pub fn terminal(self) -> &'static str {
+        match self {
+            Self::Success => words::COMPLETE,
+            Self::Failure => words::FAILED,
+        }
+    }
+}
+
+/// The verdict, if there is one. A new one has to wait until earlier creates and deletes are in the cache (J-33), and is not
+/// looked for while the Job is being deleted: its pods are to be let go of, not killed (J-38, J-171).
+pub(super) fn reach(facts: &Facts<'_>, now: Timestamp) -> Option<Verdict> {
+    let stored = stored(facts);
+    if stored.is_some() || !facts.seen.is_settled() {
+        return stored.filter(|_| facts.seen.is_settled());
+    }
+    if facts.seen.job.meta.is_terminating() {
+        return done(facts);
+    }
+    failure(facts, now).or_else(|| success(facts)).or_else(|| done(facts))
+}
+
+fn stored(facts: &Facts<'_>) -> Option<Verdict> {
+    let conditions = &facts.seen.job.status.conditions;
+    [End::Success, End::Failure].into_iter().find_map(|end| {
+        let cause = conditions.holds(end.interim())?;
+        let state = State::Stored;
+        Some(Verdict { end, cause, state })
+    })
+}
+
+fn failure(facts: &Facts<'_>, now: Timestamp) -> Option<Verdict> {
+    let seen = facts.seen;
+    let (job, spec) = (&seen.job, &seen.job.spec);
+    let pods = || seen.pods.iter().map(|pod| &**pod);
+    let failed = |reason: &str, message: &str| Some(new(End::Failure, reason, message));
+    if let Some(cause) = fail_job(facts) {
+        return Some(Verdict {
+            end: End::Failure,
+            cause,
+            state: State::New,
+        });
+    }
+    if limits::is_past_backoff_limit(spec, facts.failed(), pods()) {
+        let message = "Job has reached the specified backoff limit";
+        return failed(words::BACKOFF_LIMIT_EXCEEDED, message);
+    }
+    if deadline::of(job, now) == Deadline::Passed {
+        let message = "Job was active longer than specified deadline";
+        return failed(words::DEADLINE_EXCEEDED, message);
+    }
+    if deadline::of_start(job, now) == Deadline::Passed && !has_started(facts) {
+        let message = "no pod of the Job has started to run within its start deadline";
+        return failed(words::DEADLINE_EXCEEDED, message);
+    }
+    let (reason, message) = limits::of_indexes(spec.indexed()?, &facts.failed_indexes, &facts.completed)?;
+    failed(reason, message)
+}
+
+/// A FailJob rule that any failed pod meets, counted already or not (J-31c).
+fn fail_job(facts: &Facts<'_>) -> Option<Cause> {
+    let seen = facts.seen;
+    let spec = &seen.job.spec;
+    let names = seen.job.opt_ins.rule_names.as_ref();
+    let failed = seen.pods.iter().filter(|pod| seen.has_failed(pod));
+    let mut matches = failed.filter_map(|pod| failure::first_match(&spec.failure_rules, pod));
+    let matched = matches.find(|matched| matched.action == Action::FailJob)?;
+    Some(Cause {
+        reason: failure::reason(&spec.failure_rules, names, matched.rule),
+        message: matched.message,
+    })
+}
+
+/// True unless it is certain that no pod has ever run: none is seen that has, nothing has succeeded, and every failure that was
+/// counted is one of pods that are still there and never ran.
+pub(super) fn has_started(facts: &Facts<'_>) -> bool {
+    let seen = facts.seen;
+    let never_ran = |pod: &&std::sync::Arc<Pod>| seen.has_failed(pod) && pod.start == Start::Never;
+    let vain = seen.pods.iter().filter(never_ran).count();
+    let ran = seen.pods.iter().any(|pod| pod.start == Start::Once);
+    ran || facts.succeeded() > 0 || facts.failed() > vain
+}
+
+fn success(facts: &Facts<'_>) -> Option<Verdict> {
+    let work = facts.seen.job.spec.indexed()?;
+    let rule = success::first_met(work, &facts.completed)?;
+    Some(new(
+        End::Success,
+        words::SUCCESS_POLICY,
+        &format!("Matched rules at index {rule}"),
+    ))
+}
+
+/// As many have succeeded as were wanted, and none is left (J-31h).
+fn done(facts: &Facts<'_>) -> Option<Verdict> {
+    (facts.active.is_empty() && facts.is_done()).then(completions_reached)
+}
+
+/// The verdict on work that is done.
+pub(crate) fn completions_reached() -> Verdict {
+    new(
+        End::Success,
+        words::COMPLETIONS_REACHED,
+        "Reached expected number of succeeded pods",
+    )
+}
+
+fn new(end: End, reason: &str, message: &str) -> Verdict {
+    Verdict {
+        end,
+        cause: Cause {
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+        },
+        state: State::New,
+    }
+}

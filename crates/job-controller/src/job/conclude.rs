@@ -13,11 +13,11 @@ use workload_core::workload::Conclusion;
 
 use super::conditions::{Cause, Change};
 use super::decide::verdict::completions_reached;
-use super::decide::{Action, Ahead, Counts, End, Extent, State, Step, Verdict};
+use super::decide::{Action, Ahead, Counts, End, Extent, Step, Verdict};
 use super::facts::{How, KnownBy};
 use super::observe::Observed;
 use super::policy::backoff::Record;
-use super::status::{JobStatus, to_count};
+use super::status::JobStatus;
 use super::tally::{Finished, Limit, Mode, Tally, TurnAction, TurnResult};
 use super::words;
 

@@ -16,7 +16,7 @@ use super::policy::backoff::Record;
 use super::policy::failure::{self, Action};
 use super::policy::per_index;
 use super::spec::Indexed;
-use super::status::{JobStatus, to_count};
+use super::status::{JobStatus, Presence, to_count};
 
 /// The counts of one turn.
 #[derive(Debug)]
@@ -243,6 +243,7 @@ pub(super) enum KnownBy {
 /// that are no part of the work any more are left out (J-46, J-75).
 fn base(seen: &Observed) -> JobStatus {
     let mut status = seen.job.status.clone();
+    status.uncounted_terminated_pods.presence = Presence::Present;
     let uncounted = status.uncounted_terminated_pods.clone();
     let released = uncounted.succeeded.union(&uncounted.failed).filter(|pod| !seen.tracks(pod));
     for pod in released {

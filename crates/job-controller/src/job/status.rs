@@ -36,7 +36,7 @@ pub struct JobStatus {
     /// Indexes that have failed, as text; absent where indexes have no limits of their own (J-124).
     pub failed_indexes: Option<String>,
     /// Pods that have ended and are not in the counts yet.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "stated")]
     pub uncounted_terminated_pods: Uncounted,
     /// Conditions.
     pub conditions: Conditions,
@@ -52,6 +52,19 @@ pub struct Uncounted {
     /// Those that have failed.
     #[serde(deserialize_with = "uids")]
     pub failed: BTreeSet<Uid>,
+    /// Whether the status has the field at all, as it has once a controller has looked at its Job (J-157).
+    #[serde(skip)]
+    pub presence: Presence,
+}
+
+/// Whether a field is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Presence {
+    /// It is not.
+    #[default]
+    Absent,
+    /// It is.
+    Present,
 }
 
 impl Uncounted {
@@ -110,7 +123,16 @@ impl JobStatus {
             let pods: Vec<&str> = pods.iter().map(Uid::as_str).collect();
             if pods.is_empty() { Value::Null } else { json!(pods) }
         };
-        let Uncounted { succeeded, failed } = &self.uncounted_terminated_pods;
+        let Uncounted {
+            succeeded,
+            failed,
+            presence,
+        } = &self.uncounted_terminated_pods;
+        let uncounted = match presence {
+            Presence::Absent => Value::Null,
+            // A list that became empty is taken away; the object around it stays (J-157).
+            Presence::Present => json!({"succeeded": list(succeeded), "failed": list(failed)}),
+        };
         [
             ("active", self.active.into()),
             ("ready", json!(self.ready)),
@@ -121,8 +143,7 @@ impl JobStatus {
             ("completionTime", json!(time(self.completion_time))),
             ("completedIndexes", self.completed_indexes.as_str().into()),
             ("failedIndexes", json!(self.failed_indexes)),
-            // A list that became empty is taken away; the object around it stays (J-157).
-            ("uncountedTerminatedPods", json!({"succeeded": list(succeeded), "failed": list(failed)})),
+            ("uncountedTerminatedPods", uncounted),
             ("conditions", json!(self.conditions)),
         ]
     }
@@ -136,6 +157,14 @@ pub(super) fn to_count(pods: usize) -> i32 {
 fn uids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<Uid>, D::Error> {
     let texts: Option<Vec<String>> = Option::deserialize(deserializer)?;
     Ok(texts.unwrap_or_default().into_iter().map(Uid::new).collect())
+}
+
+fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uncounted, D::Error> {
+    let stated: Option<Uncounted> = Option::deserialize(deserializer)?;
+    Ok(stated.map_or_else(Uncounted::default, |uncounted| Uncounted {
+        presence: Presence::Present,
+        ..uncounted
+    }))
 }
 
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {

@@ -1,0 +1,373 @@
+//! Each pod is counted exactly once (J-40…J-52, S-9…S-14).
+
+use job_controller::job::decide::Bounds;
+use serde_json::json;
+use workload_core::outcome::{FailureClass, Verb};
+use workload_core::workload::Children;
+
+use super::cluster::{Cluster, TRACKING, Trouble};
+use super::{fixed, indexed, noon};
+
+// proves: job/S-9, job/J-31, job/J-40, job/J-41, job/J-44, job/J-60, job/J-151, job/J-152, job/J-153, job/J-157, job/J-232
+#[test]
+fn one_pod_that_succeeds_costs_three_status_writes() {
+    let mut cluster = fixed(1, 1);
+    let first = cluster.turn();
+    assert_eq!(first.text(), "create p000; status");
+    assert_eq!(
+        first.statuses,
+        [json!({"active": 1, "ready": 0, "terminating": 0, "startTime": "2026-01-02T12:00:00Z",
+                "uncountedTerminatedPods": {"succeeded": null, "failed": null}})]
+    );
+    assert_eq!(cluster.tracked(), "p000");
+    cluster.end("p000", 0);
+    let last = cluster.turn();
+    assert_eq!(last.text(), "status; release p000; status");
+    assert_eq!(cluster.conditions(), "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached");
+    assert_eq!(cluster.counts(), [0, 0, 0, 1, 0]);
+    assert_eq!(cluster.status_of("uncountedTerminatedPods"), &json!({}));
+    assert_eq!(cluster.status_of("completionTime"), "2026-01-02T12:00:00Z");
+    assert_eq!(last.said(), ["Completed"]);
+    assert_eq!((cluster.stored.len(), cluster.settle().len()), (3, 0));
+    assert_eq!(cluster.stored[1]["uncountedTerminatedPods"], json!({"succeeded": ["uid-of-p000"]}));
+    assert_eq!((cluster.now, cluster.tracked().as_str()), (noon(), ""));
+}
+
+// proves: job/J-42, job/J-232
+#[test]
+fn a_turn_without_news_writes_nothing_and_a_ready_pod_costs_one_write() {
+    let mut cluster = fixed(1, 1);
+    cluster.turn();
+    assert_eq!(cluster.turn().text(), "");
+    cluster.run("p000");
+    let ready = cluster.turn();
+    assert_eq!(ready.statuses, [json!({"ready": 1})]);
+    cluster.end("p000", 0);
+    cluster.settle();
+    assert_eq!(cluster.stored.len(), 4);
+}
+
+// proves: job/S-10, job/J-35, job/J-48, job/J-60, job/J-61, job/J-90
+#[rstest::rstest]
+#[case::upstreams_bounds(Bounds::default())]
+#[case::lower_bounds(Bounds { uncounted: 10, burst: 10 })]
+fn many_pods_are_counted_and_replaced(#[case] bounds: Bounds) {
+    let mut cluster = fixed(54, 56);
+    cluster.bounds = bounds;
+    cluster.settle();
+    assert_eq!(cluster.counts(), [54, 0, 0, 0, 0]);
+    ["p000", "p001"].iter().for_each(|pod| cluster.end(pod, 1));
+    cluster.settle();
+    assert_eq!(cluster.counts()[3..], [0, 2]);
+    cluster.after(20);
+    cluster.settle();
+    assert_eq!(cluster.counts(), [54, 0, 0, 0, 2]);
+    let active = cluster.active();
+    let pods: Vec<&str> = active.split(' ').collect();
+    pods[..53].iter().for_each(|pod| cluster.end(pod, 0));
+    cluster.settle();
+    assert_eq!(cluster.counts(), [3, 0, 0, 53, 2]);
+    cluster.active().split(' ').for_each(|pod| cluster.end(pod, 0));
+    cluster.settle();
+    assert_eq!(cluster.counts(), [0, 0, 0, 56, 2]);
+    assert_eq!(cluster.conditions(), "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached");
+}
+
+// proves: job/S-11, job/J-48, job/J-49, job/J-150
+#[test]
+fn at_most_five_hundred_indexes_are_recorded_at_once() {
+    let mut cluster = indexed(501, 501, json!({}));
+    cluster.settle();
+    (0..501).for_each(|index| cluster.end(&format!("i{index}.0"), 0));
+    let first = cluster.turn();
+    assert_eq!(first.text(), "status; release 500 pods");
+    assert_eq!(cluster.status_of("completedIndexes"), "0-499");
+    assert_eq!((cluster.tracked().as_str(), first.again_in()), ("i500.0", Some(0)));
+    assert!(!cluster.is_finished());
+    let second = cluster.turn();
+    assert_eq!(second.text(), "status; release i500.0; status");
+    assert_eq!(cluster.status_of("completedIndexes"), "0-500");
+    assert!(cluster.is_finished());
+}
+
+// proves: job/S-12, job/J-48
+#[test]
+fn what_is_listed_already_takes_its_place_under_the_cap() {
+    let mut cluster = fixed(501, 501);
+    cluster.settle();
+    (0..500).for_each(|pod| cluster.end(&format!("p{pod:03}"), 0));
+    cluster.end("p500", 1);
+    cluster.edit(json!({"spec": {"parallelism": 0}, "status": {"uncountedTerminatedPods": {"failed": ["uid-of-p500"]}}}));
+    let turn = cluster.turn();
+    assert_eq!(turn.statuses[0]["uncountedTerminatedPods"]["succeeded"].as_array().unwrap().len(), 499);
+    assert_eq!(turn.text(), "status; release 499 pods; status");
+    assert_eq!(cluster.counts()[3..], [499, 0]);
+    assert_eq!(cluster.status_of("uncountedTerminatedPods"), &json!({"failed": ["uid-of-p500"]}));
+    assert_eq!(cluster.tracked(), "p499 p500");
+}
+
+// proves: job/S-13, job/J-80, job/J-120
+#[test]
+fn a_work_queue_makes_no_pod_after_the_first_success() {
+    let mut cluster = Cluster::of(json!({"parallelism": 5, "completions": null}));
+    cluster.settle();
+    ["p000", "p001"].iter().for_each(|pod| cluster.end(pod, 1));
+    cluster.settle();
+    cluster.after(20);
+    cluster.settle();
+    assert_eq!(cluster.active(), "p002 p003 p004 p005 p006");
+    cluster.end("p002", 0);
+    cluster.settle();
+    assert_eq!(cluster.counts(), [4, 0, 0, 1, 2]);
+    ["p003", "p004"].iter().for_each(|pod| cluster.end(pod, 1));
+    cluster.settle();
+    cluster.after(1000);
+    cluster.settle();
+    assert_eq!(cluster.counts(), [2, 0, 0, 1, 4]);
+    ["p005", "p006"].iter().for_each(|pod| cluster.end(pod, 0));
+    cluster.settle();
+    assert_eq!(cluster.counts(), [0, 0, 0, 3, 4]);
+    assert_eq!(cluster.conditions(), "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached");
+}
+
+// proves: job/J-81
+#[test]
+fn a_work_queue_that_is_nearly_done_keeps_its_pods_whatever_its_parallelism() {
+    let mut cluster = Cluster::of(json!({"parallelism": 3, "completions": null}));
+    cluster.settle();
+    cluster.end("p000", 0);
+    cluster.settle();
+    for parallelism in [5, 1] {
+        cluster.edit(json!({"spec": {"parallelism": parallelism}}));
+        assert_eq!(cluster.settle(), [""; 0]);
+    }
+}
+
+// proves: job/S-14, job/J-52, job/J-91, job/J-92
+#[test]
+fn pods_removed_for_a_smaller_parallelism_are_not_counted() {
+    let mut cluster = Cluster::of(json!({"parallelism": 5, "completions": 4, "backoffLimit": 2}));
+    cluster.edit(json!({"spec": {"completions": null}}));
+    cluster.settle();
+    (0..5).for_each(|pod| cluster.run(&format!("p{pod:03}")));
+    cluster.edit(json!({"spec": {"parallelism": 2}}));
+    let turn = cluster.turn();
+    assert!(turn.text().starts_with("drop p0"), "{}", turn.text());
+    assert_eq!(cluster.counts(), [2, 2, 3, 0, 0]);
+    cluster.kubelet();
+    cluster.edit(json!({"spec": {"parallelism": 4}}));
+    cluster.settle();
+    assert_eq!((cluster.counts(), cluster.pods.len()), ([4, 2, 0, 0, 0], 4));
+    cluster.edit(json!({"spec": {"parallelism": 0}}));
+    cluster.settle();
+    cluster.kubelet();
+    cluster.settle();
+    assert_eq!((cluster.counts(), cluster.conditions().as_str()), ([0; 5], ""));
+    assert_eq!(cluster.status_of("startTime"), "2026-01-02T12:00:00Z");
+}
+
+// proves: job/S-46, job/J-41, job/J-233
+#[test]
+fn no_finalizer_is_removed_if_the_record_was_not_stored() {
+    let mut cluster = fixed(1, 1);
+    cluster.settle();
+    cluster.end("p000", 0);
+    cluster.faults = vec![(Verb::Status, "work", FailureClass::Conflict)];
+    let turn = cluster.turn();
+    assert_eq!((turn.text().as_str(), cluster.tracked().as_str()), ("status", "p000"));
+    assert!(turn.outcome.failure().is_some() && turn.notes.is_empty());
+    cluster.faults.clear();
+    cluster.settle();
+    assert_eq!((cluster.counts(), cluster.is_finished()), ([0, 0, 0, 1, 0], true));
+}
+
+// proves: job/J-43, job/J-44, job/J-150
+#[test]
+fn a_finalizer_that_cannot_be_removed_delays_only_its_own_pod_and_the_end() {
+    let mut cluster = fixed(2, 2);
+    cluster.settle();
+    ["p000", "p001"].iter().for_each(|pod| cluster.end(pod, 0));
+    cluster.faults = vec![(Verb::Patch, "p000", FailureClass::Rejected)];
+    cluster.turn();
+    assert_eq!((cluster.counts(), cluster.tracked().as_str()), ([0, 0, 0, 1, 0], "p000"));
+    assert_eq!(cluster.conditions(), "SuccessCriteriaMet/CompletionsReached");
+    cluster.faults.clear();
+    assert_eq!(cluster.turn().text(), "release p000; status");
+    assert_eq!((cluster.counts(), cluster.is_finished()), ([0, 0, 0, 2, 0], true));
+}
+
+// proves: job/J-43
+#[test]
+fn a_pod_whose_finalizer_stays_keeps_no_other_from_being_made() {
+    let mut cluster = fixed(1, 2);
+    cluster.settle();
+    cluster.end("p000", 0);
+    cluster.faults = vec![(Verb::Patch, "p000", FailureClass::Rejected)];
+    cluster.turn();
+    assert_eq!(cluster.active(), "p001");
+}
+
+// proves: job/J-46
+#[rstest::rstest]
+#[case::before_the_release(1)]
+#[case::after_the_release(2)]
+fn a_crash_between_record_and_count_is_repaired(#[case] stage: usize) {
+    let mut cluster = fixed(2, 3);
+    cluster.settle();
+    cluster.end("p000", 0);
+    cluster.crash_before = Some(stage);
+    cluster.turn();
+    assert_eq!(cluster.status_of("uncountedTerminatedPods"), &json!({"succeeded": ["uid-of-p000"]}));
+    cluster.settle();
+    assert_eq!(cluster.counts()[3..], [1, 0]);
+    assert_eq!(cluster.status_of("uncountedTerminatedPods"), &json!({}));
+}
+
+// proves: job/J-50
+#[test]
+fn a_finalizer_that_was_removed_is_not_removed_again_while_the_cache_shows_it() {
+    let mut cluster = fixed(2, 3);
+    cluster.settle();
+    cluster.end("p000", 1);
+    let shown = cluster.find("p000").unwrap().clone();
+    cluster.turn();
+    assert_eq!(cluster.counts()[3..], [0, 1]);
+    // A cache that has not shown our own write for so long that the gate lets go of the turn.
+    cluster.put_pod(shown);
+    cluster.children = Some(Children::Unsettled);
+    assert_eq!((cluster.turn().text().as_str(), cluster.counts()[4]), ("", 1));
+    cluster.after(601);
+    cluster.turn();
+    assert_eq!(cluster.tracked(), "p001", "it was there after all");
+}
+
+// proves: job/J-37, job/J-47
+#[test]
+fn a_pod_listed_as_failed_stays_failed() {
+    let mut cluster = fixed(1, 1);
+    cluster.settle();
+    cluster.run("p000");
+    cluster.delete_pod("p000");
+    cluster.faults = vec![(Verb::Patch, "p000", FailureClass::Transient)];
+    cluster.turn();
+    assert_eq!(cluster.status_of("uncountedTerminatedPods"), &json!({"failed": ["uid-of-p000"]}));
+    cluster.faults.clear();
+    cluster.end("p000", 0);
+    cluster.turn();
+    assert_eq!(cluster.counts()[3..], [0, 1]);
+}
+
+// proves: job/J-34, job/J-191
+#[test]
+fn while_earlier_writes_are_unseen_pods_are_counted_but_neither_made_nor_judged() {
+    let mut cluster = Cluster::of(json!({"parallelism": 2, "completions": 2, "backoffLimit": 0}));
+    cluster.settle();
+    cluster.end("p000", 1);
+    cluster.children = Some(Children::Unsettled);
+    let turn = cluster.turn();
+    assert_eq!(turn.text(), "status; release p000; status");
+    assert_eq!((cluster.counts(), cluster.conditions().as_str()), ([1, 0, 0, 0, 1], ""));
+    cluster.children = None;
+    cluster.turn();
+    assert_eq!(cluster.conditions(), "FailureTarget/BackoffLimitExceeded");
+}
+
+// proves: job/J-190, job/J-192, job/S-40
+#[test]
+fn a_late_watch_of_jobs_makes_no_second_pod() {
+    let mut cluster = fixed(1, 1);
+    cluster.settle();
+    cluster.end("p000", 0);
+    cluster.turn();
+    assert!(cluster.is_finished());
+    cluster.lag = (5, 0);
+    assert_eq!((cluster.turn().text().as_str(), cluster.pods.len()), ("", 1), "no turn before our own write is seen");
+}
+
+// proves: job/J-154
+#[test]
+fn a_cache_without_the_end_but_with_the_verdict_makes_no_pod() {
+    let mut cluster = fixed(1, 2);
+    cluster.settle();
+    cluster.end("p000", 0);
+    cluster.turn();
+    cluster.end("p001", 0);
+    cluster.trouble = Some((2, Trouble::Lost));
+    cluster.turn();
+    assert!(cluster.is_finished(), "{}", cluster.conditions());
+    cluster.lag = (1, 0);
+    let turn = cluster.turn();
+    assert_eq!((turn.text().as_str(), cluster.pods.len()), ("status", 2));
+    assert!(turn.outcome.failure().is_some_and(|failure| failure.class == FailureClass::Conflict));
+}
+
+// proves: job/S-38, job/J-38, job/J-45, job/J-171
+#[test]
+fn a_job_that_is_being_deleted_lets_go_of_its_pods() {
+    let mut cluster = fixed(3, 3);
+    cluster.settle();
+    cluster.run("p000");
+    cluster.end("p001", 0);
+    cluster.edit(json!({"metadata": {"deletionTimestamp": "2026-01-02T12:00:00Z", "finalizers": ["orphan"]},
+                        "spec": {"parallelism": 1, "activeDeadlineSeconds": 0, "suspend": true}}));
+    cluster.settle();
+    assert_eq!((cluster.tracked().as_str(), cluster.active().as_str()), ("", "p000 p002"));
+    assert_eq!((cluster.counts(), cluster.conditions().as_str()), ([2, 1, 0, 1, 0], ""));
+}
+
+// proves: job/J-155, job/J-156
+#[test]
+fn a_finished_job_is_left_alone() {
+    let mut cluster = fixed(1, 1);
+    cluster.settle();
+    cluster.end("p000", 0);
+    cluster.settle();
+    cluster.edit(json!({"spec": {"parallelism": 7}}));
+    assert_eq!(cluster.settle(), [""; 0]);
+    assert_eq!(cluster.pods.len(), 1);
+    cluster.change_pod("p000", |pod| pod["metadata"]["finalizers"] = json!([TRACKING]));
+    assert_eq!(cluster.settle(), [""; 0]);
+}
+
+// proves: job/J-153
+#[test]
+fn more_successes_than_were_wanted_are_told() {
+    let mut cluster = fixed(2, 2);
+    cluster.settle();
+    ["p000", "p001"].iter().for_each(|pod| cluster.end(pod, 0));
+    cluster.edit(json!({"spec": {"completions": 1}}));
+    assert_eq!(cluster.turn().said(), ["TooManySucceededPods", "Completed"]);
+}
+
+// proves: job/S-41, job/J-62, job/J-63, job/J-66
+#[test]
+fn a_quota_stops_the_batch_after_the_one_that_meets_it() {
+    let mut cluster = fixed(5, 5);
+    cluster.quota = Some(2);
+    let turn = cluster.turn();
+    assert_eq!(turn.text(), "create p000, p001, (p002); status");
+    assert_eq!(turn.said(), ["SuccessfulCreate", "SuccessfulCreate", "FailedCreate"]);
+    assert_eq!(cluster.counts()[0], 2);
+    let again = cluster.turn();
+    assert_eq!((again.text().as_str(), again.said()), ("create (p002)", vec!["FailedCreate"]));
+}
+
+// proves: job/J-41, job/J-62
+#[test]
+fn a_full_quota_keeps_no_pod_from_being_counted() {
+    let mut cluster = fixed(2, 4);
+    cluster.settle();
+    cluster.quota = Some(2);
+    cluster.end("p000", 0);
+    cluster.turn();
+    assert_eq!((cluster.counts(), cluster.tracked().as_str()), ([1, 0, 0, 1, 0], "p001"));
+}
+
+// proves: job/J-64
+#[test]
+fn a_namespace_on_its_way_out_is_no_failure() {
+    let mut cluster = fixed(1, 1);
+    cluster.faults = vec![(Verb::Create, "p", FailureClass::NamespaceEnding)];
+    let turn = cluster.turn();
+    assert_eq!((turn.said(), cluster.counts()[0]), (vec![], 0));
+}

@@ -253,6 +253,22 @@ impl Cluster {
         controller.observe(&ObjectKey::new("default", "work"), &aids)
     }
 
+    /// The controller on caches that show everything.
+    pub(super) fn controller_of_all(&self) -> Jobs {
+        self.controller(&Arc::default())
+    }
+
+    /// What it sees of the Job of this name.
+    pub(super) fn observation_of(&self, controller: &Jobs, name: &str) -> Observation<Observed> {
+        let live = LiveReads::default();
+        let aids = Aids {
+            children: Children::Settled,
+            live: &live,
+            now: self.now,
+        };
+        controller.observe(&ObjectKey::new("default", name), &aids)
+    }
+
     fn settlement(&self) -> Children {
         let pods = self.seen_pods();
         let unseen = |name: &String| {

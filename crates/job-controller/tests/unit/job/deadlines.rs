@@ -1,0 +1,91 @@
+//! How long a Job may run (J-130, J-131, J-13, J-106, S-29).
+
+use serde_json::json;
+
+use super::cluster::Cluster;
+
+fn within(seconds: u64) -> Cluster {
+    let mut cluster = Cluster::of(json!({"completions": 1, "activeDeadlineSeconds": seconds}));
+    assert_eq!(cluster.turn().again_in(), Some(seconds));
+    cluster
+}
+
+// proves: job/S-29, job/J-130, job/J-131, job/J-13
+#[test]
+fn a_job_that_runs_for_too_long_fails_without_any_event() {
+    let mut cluster = within(10);
+    cluster.run("p000");
+    cluster.after(9);
+    assert_eq!(cluster.turn().again_in(), Some(1));
+    cluster.after(1);
+    cluster.settle();
+    assert_eq!((cluster.conditions().as_str(), cluster.counts()), ("FailureTarget/DeadlineExceeded", [0, 0, 1, 0, 1]));
+    cluster.kubelet();
+    cluster.settle();
+    assert_eq!(cluster.conditions(), "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded");
+}
+
+// proves: job/S-29, job/J-131
+#[test]
+fn a_job_that_never_had_a_pod_fails_with_none() {
+    let mut cluster = Cluster::of(json!({"completions": 1, "activeDeadlineSeconds": 10}));
+    cluster.quota = Some(0);
+    cluster.turn();
+    cluster.after(10);
+    cluster.settle();
+    assert_eq!((cluster.counts(), cluster.is_finished()), ([0; 5], true));
+}
+
+// proves: job/J-31
+#[test]
+fn the_deadline_beats_a_success_that_is_seen_too_late() {
+    let mut cluster = within(10);
+    cluster.after(10);
+    cluster.end("p000", 0);
+    cluster.settle();
+    assert_eq!(cluster.conditions(), "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded");
+    assert_eq!(cluster.counts()[3..], [1, 0]);
+}
+
+// proves: job/J-130
+#[test]
+fn a_deadline_of_nothing_passes_at_once() {
+    let mut cluster = Cluster::of(json!({"completions": 1, "activeDeadlineSeconds": 0}));
+    cluster.turn();
+    cluster.settle();
+    assert_eq!(cluster.conditions(), "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded");
+}
+
+// proves: job/J-13
+#[test]
+fn a_changed_deadline_counts_from_the_start() {
+    let mut cluster = within(10);
+    cluster.after(5);
+    cluster.edit(json!({"spec": {"activeDeadlineSeconds": 8}}));
+    assert_eq!(cluster.turn().again_in(), Some(3));
+    cluster.edit(json!({"spec": {"activeDeadlineSeconds": 2}}));
+    cluster.settle();
+    assert_eq!(cluster.conditions(), "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded");
+}
+
+// proves: job/J-106
+#[test]
+fn the_deadline_stands_still_while_suspended_and_begins_anew() {
+    let mut cluster = within(10);
+    cluster.after(5);
+    cluster.edit(json!({"spec": {"suspend": true}}));
+    cluster.settle();
+    cluster.after(100);
+    cluster.settle();
+    cluster.edit(json!({"spec": {"suspend": false}}));
+    assert_eq!(cluster.turn().again_in(), Some(10));
+    cluster.after(9);
+    cluster.settle();
+    assert_eq!(cluster.conditions(), "not Suspended/JobResumed");
+    // A start time that upstream has left standing, as its gate off does.
+    cluster.edit(json!({"spec": {"suspend": true}}));
+    cluster.settle();
+    cluster.edit(json!({"spec": {"suspend": false}, "status": {"startTime": "2026-01-02T12:00:00Z"}}));
+    cluster.settle();
+    assert_eq!(cluster.conditions(), "not Suspended/JobResumed");
+}

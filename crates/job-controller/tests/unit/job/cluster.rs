@@ -68,6 +68,12 @@ pub(super) struct Cluster {
     pub(super) stored: Vec<Value>,
 }
 
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?}", self.job["spec"], self.bounds)
+    }
+}
+
 /// One turn of the controller.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
@@ -198,6 +204,8 @@ impl Cluster {
     /// One turn.
     pub(super) fn turn(&mut self) -> Turn {
         let mut turn = Turn::default();
+        // A cache that has shown something never goes back behind it.
+        self.own = self.places();
         let tallies = Arc::new(Mutex::new(None));
         let controller = self.controller(&tallies);
         let Observation::Ready(seen) = self.observation_by(&controller) else {
@@ -279,11 +287,20 @@ impl Cluster {
     }
 
     fn seen_pods(&self) -> &[Arc<Value>] {
-        &self.states[self.own.1.max(self.states.len().saturating_sub(1 + self.lag.1))]
+        &self.states[self.places().1]
+    }
+
+    /// How far the caches have come: at least to what this process has written itself.
+    fn places(&self) -> (usize, usize) {
+        let place = |own: usize, changes: usize, lag: usize| own.max(changes.saturating_sub(1 + lag));
+        (
+            place(self.own.0, self.jobs.len(), self.lag.0),
+            place(self.own.1, self.states.len(), self.lag.1),
+        )
     }
 
     fn controller(&self, tallies: &Arc<Mutex<Option<Tally>>>) -> Jobs {
-        let job = &self.jobs[self.own.0.max(self.jobs.len().saturating_sub(1 + self.lag.0))];
+        let job = &self.jobs[self.places().0];
         let tallies = Arc::clone(tallies);
         Jobs {
             jobs: Arc::new(cache(std::slice::from_ref(job))),

@@ -142,7 +142,8 @@ fn some(cluster: &mut Cluster, at: &Index, fits: impl Fn(&str) -> bool, act: imp
     let lives = |pod: &&std::sync::Arc<Value>| !is_over(pod) && fits(pod["status"]["phase"].as_str().unwrap());
     let pods: Vec<String> = cluster.pods.iter().filter(lives).map(|pod| name(pod)).collect();
     if !pods.is_empty() {
-        act(cluster, at.get(&pods));
+        let pod: &String = at.get(&pods);
+        act(cluster, pod);
     }
 }
 

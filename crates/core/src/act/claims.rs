@@ -25,7 +25,10 @@ impl Turn<'_> {
             let (verb, result) = match change {
                 ClaimChange::Release(owner) => (
                     Verb::Release,
-                    released(self.send_claim(&child, body::release(&child.uid, &owner, finalizer)).await),
+                    released(
+                        self.send_claim(&child, body::release(&child.uid, &owner, finalizer))
+                            .await,
+                    ),
                 ),
                 ClaimChange::Adopt(owner) => {
                     if may_adopt.is_none() {

@@ -181,7 +181,13 @@ impl Turn<'_> {
         self.executor.ledger.in_doubt(&self.owner.key, doubt);
     }
 
-    pub(super) async fn send_patch(&self, target: &Target, part: &str, form: PatchForm, body: Value) -> Result<Bytes, Failure> {
+    pub(super) async fn send_patch(
+        &self,
+        target: &Target,
+        part: &str,
+        form: PatchForm,
+        body: Value,
+    ) -> Result<Bytes, Failure> {
         let (content_type, version) = match form {
             PatchForm::Metadata => (STRATEGIC, None),
             PatchForm::Fields => (MERGE, Some(self.version_of(target))),

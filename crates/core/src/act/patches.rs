@@ -57,9 +57,7 @@ impl Turn<'_> {
 
     /// An object that is gone, or another one by now, needs no patch.
     async fn patch_one(&self, patch: &Patch) -> Result<Receipt, Failure> {
-        let sent = self
-            .send_patch(&patch.target, "", patch.form, patch.body.clone())
-            .await;
+        let sent = self.send_patch(&patch.target, "", patch.form, patch.body.clone()).await;
         match stored(sent) {
             Err(failure) if matches!(failure.class, FailureClass::Missing | FailureClass::Replaced) => {
                 Ok(Receipt::Gone)

@@ -61,7 +61,11 @@ impl<'a> Report<'a> {
         }
         let mut report = Self {
             status: action.selection.status.clone(),
-            stored: if done.record == Fate::Applied { &action.selection.status } else { &seen.job.status },
+            stored: if done.record == Fate::Applied {
+                &action.selection.status
+            } else {
+                &seen.job.status
+            },
             notes: action.notes.clone(),
             is_to_be_followed: false,
         };
@@ -73,7 +77,11 @@ impl<'a> Report<'a> {
             report.status.count(pod);
         }
         done.counts.report(&mut report.status);
-        let wanted = seen.job.spec.completions().and_then(|wanted| i32::try_from(wanted).ok());
+        let wanted = seen
+            .job
+            .spec
+            .completions()
+            .and_then(|wanted| i32::try_from(wanted).ok());
         if !done.is_withheld {
             match &action.verdict {
                 Some(verdict) => report.finish(action, verdict, &done, wanted, now),
@@ -98,7 +106,9 @@ impl<'a> Report<'a> {
             let start = self.status.start_time.unwrap_or(Timestamp::MIN);
             self.status.completion_time = Some(time::to_seconds(now).max(start));
         }
-        self.status.conditions.append(verdict.end.terminal(), &verdict.cause, now);
+        self.status
+            .conditions
+            .append(verdict.end.terminal(), &verdict.cause, now);
         if verdict.end == End::Success && wanted.is_some_and(|wanted| self.status.succeeded > wanted) {
             let message = "Too many succeeded pods running after completion count reached";
             self.notes.push(Note::warning(words::TOO_MANY_SUCCEEDED_PODS, message));
@@ -110,11 +120,14 @@ impl<'a> Report<'a> {
         let Step::Manage { removed, suspended, .. } = &action.step else {
             return;
         };
-        self.is_to_be_followed = !action.selection.pods.is_empty() && done.unreleased == 0 && is_gathering(seen, action);
+        self.is_to_be_followed =
+            !action.selection.pods.is_empty() && done.unreleased == 0 && is_gathering(seen, action);
         // Work that is done ends with its last active pod, suspended or not (J-105).
         if action.is_done && done.counts.active == 0 && !removed.is_empty() {
             let verdict = completions_reached();
-            self.status.conditions.append(verdict.end.interim(), &verdict.cause, now);
+            self.status
+                .conditions
+                .append(verdict.end.interim(), &verdict.cause, now);
             if self.status.start_time.is_none() && seen.job.spec.completions() != Some(0) {
                 self.status.start_time = Some(time::to_seconds(now));
             }
@@ -129,7 +142,12 @@ impl<'a> Report<'a> {
             message: "Job suspended".to_owned(),
         };
         self.status.start_time = None;
-        if self.status.conditions.state(words::SUSPENDED, Status::True, &cause, now) == Change::Made {
+        if self
+            .status
+            .conditions
+            .state(words::SUSPENDED, Status::True, &cause, now)
+            == Change::Made
+        {
             self.notes.push(Note::normal(words::EVENT_SUSPENDED, cause.message));
         }
     }
@@ -194,7 +212,9 @@ impl Done {
         let gone: Vec<_> = going.iter().filter(|(key, ..)| deleted.contains(key)).collect();
         let mut counts = action.counts;
         counts.active = counts.active.saturating_sub(gone.len()) + applied(Verb::Create).len();
-        counts.ready = counts.ready.saturating_sub(gone.iter().filter(|(.., is_ready)| *is_ready).count());
+        counts.ready = counts
+            .ready
+            .saturating_sub(gone.iter().filter(|(.., is_ready)| *is_ready).count());
         counts.terminating += gone.len();
         Self {
             record,
@@ -219,7 +239,10 @@ pub(super) fn remembered(action: &Action, outcome: &Outcome) -> (Record, Vec<Uid
         });
         known.filter_map(|end| end.at).collect()
     };
-    (action.record.after(&known(How::Failed), &known(How::Succeeded)), done.released)
+    (
+        action.record.after(&known(How::Failed), &known(How::Succeeded)),
+        done.released,
+    )
 }
 
 /// The turn in numbers.
@@ -239,7 +262,11 @@ pub(super) fn tally(seen: &Observed, action: &Action, outcome: &Outcome) -> Tall
     Tally {
         mode: Mode::of(spec),
         action: kind_of_turn(action, recorded, creates().count()),
-        result: if outcome.failure().is_none() { TurnResult::Success } else { TurnResult::Error },
+        result: if outcome.failure().is_none() {
+            TurnResult::Success
+        } else {
+            TurnResult::Error
+        },
         finished: finished(seen, action, outcome),
         pods_succeeded: match spec.indexed() {
             Some(_) => indexes_succeeded,
@@ -248,8 +275,16 @@ pub(super) fn tally(seen: &Observed, action: &Action, outcome: &Outcome) -> Tall
         pods_failed: grown(listed.failed.len(), were_listed.failed.len()),
         indexes_succeeded,
         indexes_failed,
-        limit: if spec.per_index().is_some() { Limit::PerIndex } else { Limit::Global },
-        handled: if recorded { action.selection.handled.clone() } else { Default::default() },
+        limit: if spec.per_index().is_some() {
+            Limit::PerIndex
+        } else {
+            Limit::Global
+        },
+        handled: if recorded {
+            action.selection.handled.clone()
+        } else {
+            Default::default()
+        },
         reason: action.reason,
         created: count(creates().filter(|attempt| attempt.result.is_ok()).count()),
         not_created: count(creates().filter(|attempt| attempt.result.is_err()).count()),
@@ -274,7 +309,11 @@ fn finished(seen: &Observed, action: &Action, outcome: &Outcome) -> Option<Finis
     let verdict = action.verdict.as_ref()?;
     let last = outcome.attempts.last().filter(|attempt| attempt.verb == Verb::Status)?;
     let stored = matches!(last.result, Ok(Receipt::Stored { .. }));
-    let writes = outcome.attempts.iter().filter(|attempt| attempt.verb == Verb::Status).count();
+    let writes = outcome
+        .attempts
+        .iter()
+        .filter(|attempt| attempt.verb == Verb::Status)
+        .count();
     let is_final = writes > usize::from(action.ahead == Ahead::Written);
     let report = Report::of(seen, action, &before_the_last(outcome), Timestamp::MIN)?;
     let says_so = report.status.conditions.holds(verdict.end.terminal()).is_some();
@@ -303,7 +342,10 @@ fn plain(reason: &str) -> &'static str {
         words::MAX_FAILED_INDEXES_EXCEEDED,
         words::FAILED_INDEXES,
     ];
-    known.into_iter().find(|known| *known == reason).unwrap_or(words::POD_FAILURE_POLICY)
+    known
+        .into_iter()
+        .find(|known| *known == reason)
+        .unwrap_or(words::POD_FAILURE_POLICY)
 }
 
 /// Creates and deletes of pods that failed. A namespace on its way out is no failure (J-64); neither is a write that was not

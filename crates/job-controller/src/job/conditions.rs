@@ -58,7 +58,11 @@ impl Conditions {
     /// (J-103).
     pub fn state(&mut self, kind: &str, status: Status, cause: &Cause, now: Timestamp) -> Change {
         let new = entry(kind, status, cause, now);
-        let same = |old: &Value| ["status", "reason", "message"].iter().all(|key| old.get(key) == new.get(key));
+        let same = |old: &Value| {
+            ["status", "reason", "message"]
+                .iter()
+                .all(|key| old.get(key) == new.get(key))
+        };
         match self.0.iter_mut().find(|entry| word(entry, "type") == kind) {
             Some(old) if same(old) => Change::None,
             Some(old) => {
@@ -166,6 +170,9 @@ mod tests {
         assert_eq!(conditions.holds("FailureTarget"), None);
         conditions.append("FailureTarget", &cause("DeadlineExceeded"), at(9));
         assert_eq!(conditions.holds("FailureTarget"), Some(cause("DeadlineExceeded")));
-        assert_eq!(serde_json::to_value(&conditions).unwrap().as_array().map(Vec::len), Some(1));
+        assert_eq!(
+            serde_json::to_value(&conditions).unwrap().as_array().map(Vec::len),
+            Some(1)
+        );
     }
 }

@@ -118,9 +118,10 @@ impl<'a> Facts<'a> {
         let waits = |index: u32| {
             !busy.contains(&index) && !self.completed.contains(index) && !self.failed_indexes.contains(index)
         };
-        let failed = seen.pods.iter().map(|pod| &**pod).filter(|pod| {
-            seen.is_tracked(pod) && seen.has_failed(pod) && seen.part(pod).index().is_some_and(waits)
-        });
+        let failed =
+            seen.pods.iter().map(|pod| &**pod).filter(|pod| {
+                seen.is_tracked(pod) && seen.has_failed(pod) && seen.part(pod).index().is_some_and(waits)
+            });
         per_index::last_of_each(failed)
     }
 
@@ -144,7 +145,10 @@ impl<'a> Facts<'a> {
 
     /// New failures that count, unless their round absorbs them.
     fn counted_failures(&self) -> impl Iterator<Item = &'a Pod> {
-        let counted = self.new_failed.iter().filter(|failure| failure.action != Action::Ignore);
+        let counted = self
+            .new_failed
+            .iter()
+            .filter(|failure| failure.action != Action::Ignore);
         counted.map(|failure| failure.pod)
     }
 
@@ -160,7 +164,9 @@ impl<'a> Facts<'a> {
     /// Pods that have failed and count (J-35).
     pub(super) fn failed(&self) -> usize {
         let uncounted = self.base.uncounted_terminated_pods.failed.len();
-        let new = self.counted_failures().filter(|pod| !self.round.absorbed.contains(&pod.meta.uid));
+        let new = self
+            .counted_failures()
+            .filter(|pod| !self.round.absorbed.contains(&pod.meta.uid));
         count(self.base.failed) + uncounted + new.count()
     }
 
@@ -245,7 +251,10 @@ fn base(seen: &Observed) -> JobStatus {
     let mut status = seen.job.status.clone();
     status.uncounted_terminated_pods.presence = Presence::Present;
     let uncounted = status.uncounted_terminated_pods.clone();
-    let released = uncounted.succeeded.union(&uncounted.failed).filter(|pod| !seen.tracks(pod));
+    let released = uncounted
+        .succeeded
+        .union(&uncounted.failed)
+        .filter(|pod| !seen.tracks(pod));
     for pod in released {
         status.count(pod);
     }

@@ -74,9 +74,13 @@ impl Indexes {
 
     /// The indexes below `completions` that are missing, ascending.
     pub fn missing(&self, completions: u32) -> impl Iterator<Item = u32> + '_ {
-        let starts = [0].into_iter().chain(self.runs.iter().map(|run| run.last.saturating_add(1)));
+        let starts = [0]
+            .into_iter()
+            .chain(self.runs.iter().map(|run| run.last.saturating_add(1)));
         let ends = self.runs.iter().map(|run| run.first).chain([completions]);
-        starts.zip(ends).flat_map(move |(start, end)| start..end.min(completions))
+        starts
+            .zip(ends)
+            .flat_map(move |(start, end)| start..end.min(completions))
     }
 
     fn of_runs(mut runs: Vec<Run>) -> Self {

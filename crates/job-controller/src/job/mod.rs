@@ -121,6 +121,8 @@ impl Workload for Jobs {
 
 impl fmt::Debug for Jobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Jobs").field("serves", &self.serves).finish_non_exhaustive()
+        f.debug_struct("Jobs")
+            .field("serves", &self.serves)
+            .finish_non_exhaustive()
     }
 }

@@ -92,7 +92,11 @@ impl OptIns {
             self.rejected.push(Rejected::new(name, value, why));
         };
         let rules = spec.failure_rules.len();
-        if self.rule_names.as_ref().is_some_and(|names| names.0.keys().any(|rule| *rule >= rules)) {
+        if self
+            .rule_names
+            .as_ref()
+            .is_some_and(|names| names.0.keys().any(|rule| *rule >= rules))
+        {
             reject(RULE_NAMES, "it names a rule that does not exist");
             self.rule_names = None;
         }
@@ -127,7 +131,9 @@ impl FromStr for Seconds {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse::<i32>().ok().filter(|_| digits);
-        number.map(|number| Self(number.into())).ok_or("not a number of seconds")
+        number
+            .map(|number| Self(number.into()))
+            .ok_or("not a number of seconds")
     }
 }
 
@@ -143,7 +149,9 @@ impl FromStr for RuleNames {
         let mut names = BTreeMap::new();
         let mut known = BTreeSet::new();
         for (key, name) in read {
-            let rule: usize = key.parse().map_err(|_| format!("{key:?} is not the number of a rule"))?;
+            let rule: usize = key
+                .parse()
+                .map_err(|_| format!("{key:?} is not the number of a rule"))?;
             if rule.to_string() != key {
                 return Err(format!("{key:?} is not the number of a rule"));
             }
@@ -160,7 +168,10 @@ impl FromStr for RuleNames {
 fn check_name(rule: usize, name: &str) -> Result<(), String> {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b',' | b':');
     let fits = name.bytes().all(inner)
-        && name.bytes().last().is_some_and(|last| last.is_ascii_alphanumeric() || last == b'_')
+        && name
+            .bytes()
+            .last()
+            .is_some_and(|last| last.is_ascii_alphanumeric() || last == b'_')
         && name.len() <= LONGEST_NAME;
     if !fits {
         return Err(format!("{name:?} cannot be part of a reason"));

@@ -142,7 +142,10 @@ impl Pod {
 
     /// True if it still has to be counted (J-40).
     pub fn has_finalizer(&self) -> bool {
-        self.meta.finalizers.iter().any(|finalizer| **finalizer == *words::TRACKING)
+        self.meta
+            .finalizers
+            .iter()
+            .any(|finalizer| **finalizer == *words::TRACKING)
     }
 }
 
@@ -159,7 +162,11 @@ impl Object for Pod {
         };
         let asked = pod.metadata.deletion_began();
         let mut meta = pod.metadata.into_meta(KeepAnnotations::Only(&[]), interner)?;
-        if meta.controller.as_deref().is_some_and(|controller| !controller.is_of(Kind::JOB)) {
+        if meta
+            .controller
+            .as_deref()
+            .is_some_and(|controller| !controller.is_of(Kind::JOB))
+        {
             meta.labels = Labels::default();
             return Ok(Self::of_others(meta));
         }
@@ -170,14 +177,26 @@ impl Object for Pod {
         let is_over = matches!(phase, Phase::Succeeded | Phase::Failed) || asked.is_some();
         let end = || status.ended(&sidecars).or(asked).or(meta.created);
         Ok(Self {
-            placement: if spec.node_name.is_empty() { Placement::Unbound } else { Placement::Bound },
+            placement: if spec.node_name.is_empty() {
+                Placement::Unbound
+            } else {
+                Placement::Bound
+            },
             ready: status.ready(),
             index,
             predecessors,
             restarts: status.restarts(&sidecars),
             ended: is_over.then(end).flatten(),
-            exits: if has_failed { status.exits(interner) } else { Arc::default() },
-            conditions: if has_failed { status.all_conditions(interner) } else { Arc::default() },
+            exits: if has_failed {
+                status.exits(interner)
+            } else {
+                Arc::default()
+            },
+            conditions: if has_failed {
+                status.all_conditions(interner)
+            } else {
+                Arc::default()
+            },
             start: status.start(phase),
             hindrance: status.hindrance(phase, interner),
             phase,
@@ -221,7 +240,10 @@ impl RawStatus<'_> {
     }
 
     fn condition(&self, kind: &str) -> Option<&RawCondition<'_>> {
-        self.conditions.iter().flatten().find(|condition| condition.r#type == kind)
+        self.conditions
+            .iter()
+            .flatten()
+            .find(|condition| condition.r#type == kind)
     }
 
     fn ready(&self) -> Option<Ready> {
@@ -256,7 +278,10 @@ impl RawStatus<'_> {
         all.filter_map(|container| {
             let code = container.state.terminated.as_ref()?.exit_code;
             let name = || interner.string(&container.name);
-            (code != 0).then(|| Exit { container: name(), code })
+            (code != 0).then(|| Exit {
+                container: name(),
+                code,
+            })
         })
         .collect()
     }
@@ -286,7 +311,11 @@ impl RawStatus<'_> {
         let container = self.init().chain(self.regular()).find(hindered)?;
         let reason = &container.state.waiting.as_ref()?.reason;
         let before = self.init().filter_map(RawContainerStatus::ended);
-        let own = container.last_state.terminated.as_ref().and_then(|ended| ended.finished_at);
+        let own = container
+            .last_state
+            .terminated
+            .as_ref()
+            .and_then(|ended| ended.finished_at);
         Some(Hindrance {
             reason: interner.string(reason),
             since: before.chain(own).chain(self.start_time).max()?,

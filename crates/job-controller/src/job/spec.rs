@@ -125,7 +125,9 @@ impl Job {
     /// True if it has ended, well or not.
     pub fn is_finished(&self) -> bool {
         let conditions = &self.status.conditions;
-        [words::COMPLETE, words::FAILED].iter().any(|kind| conditions.holds(kind).is_some())
+        [words::COMPLETE, words::FAILED]
+            .iter()
+            .any(|kind| conditions.holds(kind).is_some())
     }
 
     /// When it ended, to the second: since when the first of its true terminal conditions holds (TTL-2).

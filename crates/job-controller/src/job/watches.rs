@@ -37,7 +37,10 @@ pub fn of_job(delta: &Delta<Job>) -> Vec<Due> {
 /// A change of a pod wakes the Jobs that own it, have owned it or could adopt it (J-15, J-16).
 pub fn of_pod(delta: &Delta<Pod>, jobs: &Store<Job>) -> Vec<Due> {
     match delta {
-        Delta::Removed { last } => owner(last, jobs).map(|job| (key(&job), soon(&job))).into_iter().collect(),
+        Delta::Removed { last } => owner(last, jobs)
+            .map(|job| (key(&job), soon(&job)))
+            .into_iter()
+            .collect(),
         Delta::Applied { old, new } => {
             let old = old.as_deref();
             let left = old.filter(|old| old.meta.controller != new.meta.controller);

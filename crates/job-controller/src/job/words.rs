@@ -63,4 +63,3 @@ pub const COMPLETED: &str = "Completed";
 pub const TOO_MANY_SUCCEEDED_PODS: &str = "TooManySucceededPods";
 /// Event: nobody knows this completion mode.
 pub const UNKNOWN_COMPLETION_MODE: &str = "UnknownCompletionMode";
-

@@ -94,10 +94,13 @@ fn free<'f>(facts: &'f Facts<'_>, work: &Indexed) -> impl Iterator<Item = u32> +
     let seen = facts.seen;
     let index_of = |pod: &&crate::job::pod::Pod| seen.part(pod).index();
     let active = facts.active.iter().filter_map(index_of);
-    let blocks = |pod: &&crate::job::pod::Pod| {
-        seen.job.spec.replacement == Replacement::Failed && pod.is_terminating()
-    };
-    let terminating = seen.pods.iter().map(|pod| &**pod).filter(blocks).filter_map(|pod| seen.part(pod).index());
+    let blocks = |pod: &&crate::job::pod::Pod| seen.job.spec.replacement == Replacement::Failed && pod.is_terminating();
+    let terminating = seen
+        .pods
+        .iter()
+        .map(|pod| &**pod)
+        .filter(blocks)
+        .filter_map(|pod| seen.part(pod).index());
     let busy: Indexes = active.chain(terminating).collect();
     let taken = facts.completed.and(&facts.failed_indexes).and(&busy);
     let completions = work.completions;

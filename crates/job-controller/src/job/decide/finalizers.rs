@@ -110,14 +110,21 @@ impl Selecting<'_, '_> {
 
     /// An index that has failed before stays failed.
     fn take_index(&mut self, index: u32) {
-        let known = self.completed.as_ref().is_some_and(|completed| completed.contains(index));
+        let known = self
+            .completed
+            .as_ref()
+            .is_some_and(|completed| completed.contains(index));
         if !known && self.facts.completed.contains(index) && !self.new_indexes.contains(&index) {
             self.new_indexes.push(index);
         }
     }
 
     fn list_succeeded(&mut self, uid: &Uid) {
-        self.selection.status.uncounted_terminated_pods.succeeded.insert(uid.clone());
+        self.selection
+            .status
+            .uncounted_terminated_pods
+            .succeeded
+            .insert(uid.clone());
     }
 
     /// With a verdict of failure the pods that it kills have failed too (J-47).
@@ -136,7 +143,11 @@ impl Selecting<'_, '_> {
             *self.selection.handled.entry(matched.action).or_default() += 1;
         }
         if matched.is_none_or(|matched| matched.action != Action::Ignore) {
-            self.selection.status.uncounted_terminated_pods.failed.insert(uid.clone());
+            self.selection
+                .status
+                .uncounted_terminated_pods
+                .failed
+                .insert(uid.clone());
         }
     }
 

@@ -176,7 +176,11 @@ impl Drafting<'_, '_> {
                 .append(verdict.end.interim(), &verdict.cause, self.now);
         }
         self.start(&mut selection.status, Some(&verdict));
-        let step = if killed.is_empty() { Step::Wait } else { Step::Kill(keys(&killed)) };
+        let step = if killed.is_empty() {
+            Step::Wait
+        } else {
+            Step::Kill(keys(&killed))
+        };
         let ready = killed.iter().filter(|pod| pod.is_ready()).count();
         let mut counts = self.counts();
         counts.active -= killed.len();
@@ -185,13 +189,18 @@ impl Drafting<'_, '_> {
         counts.report(&mut selection.status);
         let ahead = self.write_ahead(&mut stages, &selection, has_news, Vec::new());
         stages.extend(releases(&selection));
-        self.plan(stages, Wake::OnChange, Vec::new(), Draft {
-            selection,
-            ahead,
-            verdict: Some(verdict),
-            step,
-            notes: Vec::new(),
-        })
+        self.plan(
+            stages,
+            Wake::OnChange,
+            Vec::new(),
+            Draft {
+                selection,
+                ahead,
+                verdict: Some(verdict),
+                step,
+                notes: Vec::new(),
+            },
+        )
     }
 
     /// Records what has ended, lets go of it, and makes or removes pods.
@@ -215,22 +224,35 @@ impl Drafting<'_, '_> {
             notes.clear();
         }
         stages.extend(releases(&selection));
-        let step = if managed { management.step(facts.seen.job.spec.is_suspended()) } else { Step::Wait };
+        let step = if managed {
+            management.step(facts.seen.job.spec.is_suspended())
+        } else {
+            Step::Wait
+        };
         let wake = self.deadlines().sooner(management.wake());
         let said = management.notes.clone();
         stages.extend(management.stage);
-        self.plan(stages, wake, said, Draft {
-            selection,
-            ahead,
-            verdict: None,
-            step,
-            notes,
-        })
+        self.plan(
+            stages,
+            wake,
+            said,
+            Draft {
+                selection,
+                ahead,
+                verdict: None,
+                step,
+                notes,
+            },
+        )
     }
 
     fn claims(&self) -> Vec<Stage> {
         let claims = &self.facts.seen.claims;
-        if claims.is_empty() { Vec::new() } else { vec![Stage::Claim(claims.clone())] }
+        if claims.is_empty() {
+            Vec::new()
+        } else {
+            vec![Stage::Claim(claims.clone())]
+        }
     }
 
     fn write_ahead(&self, stages: &mut Vec<Stage>, selection: &Selection, has_news: bool, notes: Vec<Note>) -> Ahead {
@@ -264,7 +286,9 @@ impl Drafting<'_, '_> {
             reason: words::JOB_RESUMED.to_owned(),
             message: "Job resumed".to_owned(),
         };
-        let change = status.conditions.state(words::SUSPENDED, Status::False, &cause, self.now);
+        let change = status
+            .conditions
+            .state(words::SUSPENDED, Status::False, &cause, self.now);
         (change == Change::Made).then(|| {
             status.start_time = Some(time::to_seconds(self.now));
             Note::normal(words::EVENT_RESUMED, cause.message)
@@ -278,7 +302,11 @@ impl Drafting<'_, '_> {
             Deadline::In(rest) => Wake::After(rest),
             Deadline::None | Deadline::Passed => Wake::OnChange,
         };
-        let start = if verdict::has_started(self.facts) { Deadline::None } else { deadline::of_start(job, self.now) };
+        let start = if verdict::has_started(self.facts) {
+            Deadline::None
+        } else {
+            deadline::of_start(job, self.now)
+        };
         wake(deadline::of(job, self.now)).sooner(wake(start))
     }
 

@@ -133,8 +133,13 @@ fn tell_index(container: &mut Map<String, Value>) {
     if !variables.is_array() {
         *variables = json!([]);
     }
-    let Some(variables) = variables.as_array_mut() else { return };
-    if variables.iter().any(|variable| variable.get("name").is_some_and(|name| *name == *words::INDEX_VARIABLE)) {
+    let Some(variables) = variables.as_array_mut() else {
+        return;
+    };
+    if variables
+        .iter()
+        .any(|variable| variable.get("name").is_some_and(|name| *name == *words::INDEX_VARIABLE))
+    {
         return;
     }
     let path = format!("metadata.labels['{}']", words::COMPLETION_INDEX);

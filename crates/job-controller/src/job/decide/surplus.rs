@@ -11,7 +11,7 @@ use workload_core::time::Timestamp;
 use super::finalizers;
 use crate::job::facts::Facts;
 use crate::job::observe::Part;
-use crate::job::pod::{Pod, Placement};
+use crate::job::pod::{Placement, Pod};
 use crate::job::words;
 
 /// The pods to remove, at least `surplus` of the active ones: of indexed work all that have no part in it, and all but the best

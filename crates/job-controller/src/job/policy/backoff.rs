@@ -35,7 +35,9 @@ impl Record {
             .collect();
         let former = if success.is_some() { Self::default() } else { self };
         Self {
-            failures: former.failures.saturating_add(u32::try_from(since.len()).unwrap_or(u32::MAX)),
+            failures: former
+                .failures
+                .saturating_add(u32::try_from(since.len()).unwrap_or(u32::MAX)),
             last: since.into_iter().chain(former.last).max(),
         }
     }

@@ -107,8 +107,14 @@ pub fn reason(rules: &[Rule], names: Option<&RuleNames>, rule: usize) -> String 
     let of_field = |number: usize| rules.get(number).and_then(|rule| rule.name.as_deref());
     let by_field = rules.iter().any(|rule| rule.name.is_some());
     match (by_field, names) {
-        (true, _) => format!("{plain}_{}", of_field(rule).map_or_else(|| rule.to_string(), str::to_owned)),
-        (false, Some(names)) => format!("{plain}_{}", names.get(rule).map_or_else(|| rule.to_string(), str::to_owned)),
+        (true, _) => format!(
+            "{plain}_{}",
+            of_field(rule).map_or_else(|| rule.to_string(), str::to_owned)
+        ),
+        (false, Some(names)) => format!(
+            "{plain}_{}",
+            names.get(rule).map_or_else(|| rule.to_string(), str::to_owned)
+        ),
         (false, None) => plain.to_owned(),
     }
 }
@@ -128,7 +134,10 @@ impl Test {
                     Operator::In => values.contains(&code),
                     Operator::NotIn => !values.contains(&code),
                 };
-                let exit = pod.exits.iter().find(|exit| named(&exit.container) && listed(exit.code))?;
+                let exit = pod
+                    .exits
+                    .iter()
+                    .find(|exit| named(&exit.container) && listed(exit.code))?;
                 Some(format!(
                     "Container {} for pod {key} failed with exit code {}",
                     exit.container, exit.code

@@ -26,7 +26,9 @@ fn is_past_restart_limit<'a>(spec: &JobSpec, limit: i64, pods: impl Iterator<Ite
 /// The reason and message with which failed indexes end the Job, if they do.
 pub fn of_indexes(work: &Indexed, failed: &Indexes, completed: &Indexes) -> Option<(&'static str, &'static str)> {
     let limits = work.per_index?;
-    let most = limits.max_failed.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+    let most = limits
+        .max_failed
+        .map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
     if failed.len() > most {
         let message = "Job has exceeded the specified maximal number of failed indexes";
         return Some((words::MAX_FAILED_INDEXES_EXCEEDED, message));

@@ -28,7 +28,11 @@ fn waits_double_from_ten_seconds_to_ten_minutes() {
     });
     assert_eq!(waits, [0, 10, 20, 40, 80, 160, 320, 600, 600, 600]);
     let failed_once = Record::default().after(&[at(5)], &[]);
-    assert_eq!([0, 5, 14, 15, 99].map(|now| wait(failed_once, now)), [15, 10, 1, 0, 0], "a clock that is ahead waits longer");
+    assert_eq!(
+        [0, 5, 14, 15, 99].map(|now| wait(failed_once, now)),
+        [15, 10, 1, 0, 0],
+        "a clock that is ahead waits longer"
+    );
 }
 
 // proves: job/J-111, job/S-28
@@ -70,7 +74,10 @@ fn four_retries_wait_ten_to_eighty_seconds_and_the_fifth_failure_ends_the_job() 
     }
     assert_eq!(waits, [10, 20, 40, 80]);
     assert_eq!((cluster.counts(), cluster.pods.len()), ([0, 0, 0, 0, 5], 5));
-    assert_eq!(cluster.conditions(), "FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded");
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded"
+    );
 }
 
 // proves: job/S-27, job/J-114, job/J-63
@@ -81,7 +88,11 @@ fn three_failures_at_once_count_as_three() {
     ["p000", "p001", "p002"].iter().for_each(|pod| cluster.end(pod, 1));
     let turn = cluster.turn();
     assert_eq!((turn.again_in(), cluster.counts()), (Some(40), [1, 0, 0, 0, 3]));
-    assert_eq!(cluster.turn().again_in(), Some(40), "they are remembered, and counted once");
+    assert_eq!(
+        cluster.turn().again_in(),
+        Some(40),
+        "they are remembered, and counted once"
+    );
 }
 
 // proves: job/J-112
@@ -90,7 +101,11 @@ fn a_record_that_was_not_stored_is_not_remembered_twice() {
     let mut cluster = fixed(2, 2);
     cluster.settle();
     cluster.end("p000", 1);
-    cluster.faults = vec![(workload_core::outcome::Verb::Status, "work", workload_core::outcome::FailureClass::Conflict)];
+    cluster.faults = vec![(
+        workload_core::outcome::Verb::Status,
+        "work",
+        workload_core::outcome::FailureClass::Conflict,
+    )];
     cluster.turn();
     assert!(cluster.memory.is_empty());
     cluster.faults.clear();
@@ -150,7 +165,12 @@ fn a_pod_that_is_asked_to_go_is_replaced_at_once_or_when_it_has_gone() {
         cluster.settle();
         for pod in ["p000", "p001"] {
             cluster.run(pod);
-            cluster.change_pod(pod, |pod| pod["metadata"]["finalizers"].as_array_mut().unwrap().push("example.com/x".into()));
+            cluster.change_pod(pod, |pod| {
+                pod["metadata"]["finalizers"]
+                    .as_array_mut()
+                    .unwrap()
+                    .push("example.com/x".into())
+            });
         }
         cluster.settle();
         ["p000", "p001"].iter().for_each(|pod| cluster.delete_pod(pod));

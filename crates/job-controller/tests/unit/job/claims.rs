@@ -58,12 +58,16 @@ fn other_pods_are_none_of_its_business() {
         change(&mut pod);
         cluster.put_pod(pod);
     };
-    like("of-another-uid", &|pod| pod["metadata"]["ownerReferences"][0]["uid"] = "u9".into());
+    like("of-another-uid", &|pod| {
+        pod["metadata"]["ownerReferences"][0]["uid"] = "u9".into()
+    });
     like("of-another-kind", &|pod| {
         pod["metadata"]["ownerReferences"][0]["kind"] = "ReplicaSet".into();
         pod["metadata"]["ownerReferences"][0]["apiVersion"] = "apps/v1".into();
     });
-    like("of-another-name", &|pod| pod["metadata"]["ownerReferences"][0]["name"] = "w".into());
+    like("of-another-name", &|pod| {
+        pod["metadata"]["ownerReferences"][0]["name"] = "w".into()
+    });
     like("of-nobody-and-going", &|pod| {
         disown(pod);
         pod["metadata"]["deletionTimestamp"] = "2026-01-02T12:00:00Z".into();
@@ -123,7 +127,10 @@ fn a_job_is_reconciled_by_whom_it_names() {
     };
     let beside = || Serves(Manager::Named("example.com/x".into()));
     assert_eq!(named(None, Serves(Manager::BuiltIn)), "create p000; status");
-    assert_eq!(named(Some("kubernetes.io/job-controller"), Serves(Manager::BuiltIn)), "create p000; status");
+    assert_eq!(
+        named(Some("kubernetes.io/job-controller"), Serves(Manager::BuiltIn)),
+        "create p000; status"
+    );
     assert_eq!(named(Some("example.com/x"), Serves(Manager::BuiltIn)), "");
     assert_eq!(named(Some("example.com/x"), beside()), "create p000; status");
     assert_eq!(named(Some("example.com/y"), beside()), "");

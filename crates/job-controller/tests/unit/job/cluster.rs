@@ -17,7 +17,9 @@ use workload_core::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use workload_core::labels::Interner;
 use workload_core::meta::Object;
 use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Verb};
-use workload_core::plan::{ClaimChange, Create, Delete, DeleteGuard, Note, Patch, Plan, Stage, StatusWrite, Target, Wake};
+use workload_core::plan::{
+    ClaimChange, Create, Delete, DeleteGuard, Note, Patch, Plan, Stage, StatusWrite, Target, Wake,
+};
 use workload_core::time::{self, Timestamp};
 use workload_core::workload::{Aids, Children, LiveReads, Observation, Workload};
 
@@ -218,7 +220,8 @@ impl Cluster {
             self.restart();
             return turn;
         }
-        let failed_claim = |attempt: &Attempt| matches!(attempt.verb, Verb::Adopt | Verb::Release) && attempt.result.is_err();
+        let failed_claim =
+            |attempt: &Attempt| matches!(attempt.verb, Verb::Adopt | Verb::Release) && attempt.result.is_err();
         if turn.outcome.attempts.iter().any(failed_claim) {
             return turn;
         }
@@ -283,7 +286,11 @@ impl Cluster {
             let pod = pods.iter().find(|pod| pod["metadata"]["uid"] == **name);
             pod.is_some_and(|pod| pod["metadata"]["deletionTimestamp"].is_null())
         };
-        if self.leaving.iter().any(unseen) { Children::Unsettled } else { Children::Settled }
+        if self.leaving.iter().any(unseen) {
+            Children::Unsettled
+        } else {
+            Children::Settled
+        }
     }
 
     fn seen_pods(&self) -> &[Arc<Value>] {
@@ -325,13 +332,17 @@ impl Cluster {
                 Stage::Claim(claims) => claims.into_iter().for_each(|claim| self.claim(claim, turn)),
                 Stage::Status(write) => self.status(write, turn),
                 Stage::PatchEach(patches) => {
-                    turn.writes.push(format!("release {}", names(patches.iter().map(|patch| &patch.target))));
+                    turn.writes
+                        .push(format!("release {}", names(patches.iter().map(|patch| &patch.target))));
                     for patch in &patches {
                         self.release(patch, turn);
                     }
                 }
                 Stage::Depart(departures) => {
-                    turn.writes.push(format!("drop {}", names(departures.iter().map(|each| &each.delete.target))));
+                    turn.writes.push(format!(
+                        "drop {}",
+                        names(departures.iter().map(|each| &each.delete.target))
+                    ));
                     for departure in &departures {
                         if self.release(&departure.patch, turn) {
                             self.delete(&departure.delete, turn);
@@ -339,13 +350,18 @@ impl Cluster {
                     }
                 }
                 Stage::Delete(deletes) => {
-                    turn.writes.push(format!("kill {}", names(deletes.iter().map(|each| &each.target))));
+                    turn.writes
+                        .push(format!("kill {}", names(deletes.iter().map(|each| &each.target))));
                     deletes.iter().for_each(|delete| self.delete(delete, turn));
                 }
                 Stage::Create(creates) => self.create_all(&creates, turn),
-                Stage::Patch(_) | Stage::Evict(_) | Stage::Read(_) => panic!("never part of a plan for a Job: {stage:?}"),
+                Stage::Patch(_) | Stage::Evict(_) | Stage::Read(_) => {
+                    panic!("never part of a plan for a Job: {stage:?}")
+                }
             }
-            let failed = turn.outcome.attempts[first..].iter().any(|attempt| attempt.result.is_err());
+            let failed = turn.outcome.attempts[first..]
+                .iter()
+                .any(|attempt| attempt.result.is_err());
             if failed && !tolerant {
                 return crash.is_none_or(|crash| crash <= number);
             }
@@ -361,7 +377,10 @@ impl Cluster {
                 return Some(trouble);
             }
         }
-        let fault = self.faults.iter().find(|(of, prefix, _)| *of == verb && name.starts_with(prefix));
+        let fault = self
+            .faults
+            .iter()
+            .find(|(of, prefix, _)| *of == verb && name.starts_with(prefix));
         fault.map(|(.., class)| Trouble::Refused(*class))
     }
 
@@ -391,7 +410,11 @@ impl Cluster {
         let StatusWrite {
             target, body, notes, ..
         } = write;
-        let own = turn.outcome.attempts.iter().any(|attempt| attempt.verb == Verb::Status && attempt.result.is_ok());
+        let own = turn
+            .outcome
+            .attempts
+            .iter()
+            .any(|attempt| attempt.verb == Verb::Status && attempt.result.is_ok());
         let current = self.job["metadata"]["resourceVersion"] == target.version.as_str();
         let luck = self.luck(Verb::Status, "work");
         turn.writes.push("status".to_owned());
@@ -479,7 +502,14 @@ impl Cluster {
                     self.leaving.push(delete.target.uid.to_string());
                     self.delete_pod(&name);
                 }
-                let receipt = if known { Receipt::Stored { uid: delete.target.uid.clone(), version: delete.target.version.clone() } } else { Receipt::Gone };
+                let receipt = if known {
+                    Receipt::Stored {
+                        uid: delete.target.uid.clone(),
+                        version: delete.target.version.clone(),
+                    }
+                } else {
+                    Receipt::Gone
+                };
                 luck.map_or(Ok(receipt), Err)
             }
         };
@@ -508,12 +538,21 @@ impl Cluster {
     }
 
     fn create(&mut self, create: &Create, turn: &mut Turn) -> (String, bool) {
-        let index = create.object.annotations.get("batch.kubernetes.io/job-completion-index");
+        let index = create
+            .object
+            .annotations
+            .get("batch.kubernetes.io/job-completion-index");
         let series = index.map_or_else(|| "p".to_owned(), |index| format!("i{index}."));
         let number = self.made.get(&series).copied().unwrap_or_default();
-        let name = if index.is_some() { format!("{series}{number}") } else { format!("{series}{number:03}") };
+        let name = if index.is_some() {
+            format!("{series}{number}")
+        } else {
+            format!("{series}{number:03}")
+        };
         let full = self.quota.is_some_and(|quota| self.pods.len() >= quota);
-        let luck = self.luck(Verb::Create, &name).or(full.then_some(Trouble::Refused(FailureClass::Rejected)));
+        let luck = self
+            .luck(Verb::Create, &name)
+            .or(full.then_some(Trouble::Refused(FailureClass::Rejected)));
         if !matches!(luck, Some(Trouble::Refused(_))) {
             self.made.insert(series, number + 1);
             let spec: Value = create.object.fields[0].1.to_value();
@@ -552,7 +591,10 @@ impl Cluster {
     }
 
     pub(super) fn find(&self, name: &str) -> Option<&Value> {
-        self.pods.iter().map(|pod| &**pod).find(|pod| pod["metadata"]["name"] == name)
+        self.pods
+            .iter()
+            .map(|pod| &**pod)
+            .find(|pod| pod["metadata"]["name"] == name)
     }
 
     /// Changes a pod as somebody else would.
@@ -568,7 +610,11 @@ impl Cluster {
         self.change_pod(name, |pod| {
             if pod["metadata"]["deletionTimestamp"].is_null() {
                 let bound = !pod["spec"]["nodeName"].is_null();
-                let grace = if bound && pod["status"]["phase"] == "Running" { 30 } else { 0 };
+                let grace = if bound && pod["status"]["phase"] == "Running" {
+                    30
+                } else {
+                    0
+                };
                 pod["metadata"]["deletionTimestamp"] = time::to_api(time::plus(now, Duration::from_secs(grace))).into();
                 pod["metadata"]["deletionGracePeriodSeconds"] = grace.into();
             }
@@ -620,7 +666,12 @@ impl Cluster {
     /// Names of the pods that neither have ended nor were asked to go.
     pub(super) fn active(&self) -> String {
         let active = |pod: &&Arc<Value>| pod["metadata"]["deletionTimestamp"].is_null() && !is_over(pod);
-        self.pods.iter().filter(active).map(|pod| name(pod)).collect::<Vec<_>>().join(" ")
+        self.pods
+            .iter()
+            .filter(active)
+            .map(|pod| name(pod))
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// `active ready terminating succeeded failed`.
@@ -634,7 +685,11 @@ impl Cluster {
         let conditions = self.job["status"]["conditions"].as_array();
         let each = conditions.into_iter().flatten().map(|condition| {
             let [kind, status, reason] = ["type", "status", "reason"].map(|key| condition[key].as_str().unwrap());
-            if status == "True" { format!("{kind}/{reason}") } else { format!("not {kind}/{reason}") }
+            if status == "True" {
+                format!("{kind}/{reason}")
+            } else {
+                format!("not {kind}/{reason}")
+            }
         });
         each.collect::<Vec<_>>().join(", ")
     }
@@ -642,8 +697,13 @@ impl Cluster {
     /// The message of a condition.
     pub(super) fn message(&self, kind: &str) -> String {
         let conditions = self.job["status"]["conditions"].as_array();
-        let found = conditions.into_iter().flatten().find(|condition| condition["type"] == kind);
-        found.map_or_else(String::new, |condition| condition["message"].as_str().unwrap().to_owned())
+        let found = conditions
+            .into_iter()
+            .flatten()
+            .find(|condition| condition["type"] == kind);
+        found.map_or_else(String::new, |condition| {
+            condition["message"].as_str().unwrap().to_owned()
+        })
     }
 
     pub(super) fn is_finished(&self) -> bool {
@@ -667,7 +727,9 @@ pub(super) fn is_over(pod: &Value) -> bool {
 
 /// A pod that was asked to go stays while it runs or has finalizers.
 fn is_gone(pod: &Value) -> bool {
-    let held = pod["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
+    let held = pod["metadata"]["finalizers"]
+        .as_array()
+        .is_some_and(|finalizers| !finalizers.is_empty());
     let runs = !pod["spec"]["nodeName"].is_null() && !is_over(pod);
     !pod["metadata"]["deletionTimestamp"].is_null() && !held && !runs
 }
@@ -685,7 +747,11 @@ fn without_finalizer(pod: &mut Value) {
 fn names<'t>(targets: impl Iterator<Item = &'t Target>) -> String {
     let mut names: Vec<&str> = targets.map(|target| &*target.key.name).collect();
     names.sort_unstable();
-    if names.len() > 12 { format!("{} pods", names.len()) } else { names.join(" ") }
+    if names.len() > 12 {
+        format!("{} pods", names.len())
+    } else {
+        names.join(" ")
+    }
 }
 
 pub(super) fn cache<T: Object>(objects: &[impl std::borrow::Borrow<Value>]) -> Store<T> {

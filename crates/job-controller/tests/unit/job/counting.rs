@@ -16,20 +16,28 @@ fn one_pod_that_succeeds_costs_three_status_writes() {
     assert_eq!(first.text(), "create p000; status");
     assert_eq!(
         first.statuses,
-        [json!({"active": 1, "ready": 0, "terminating": 0, "startTime": "2026-01-02T12:00:00Z",
-                "uncountedTerminatedPods": {"succeeded": null, "failed": null}})]
+        [
+            json!({"active": 1, "ready": 0, "terminating": 0, "startTime": "2026-01-02T12:00:00Z",
+                "uncountedTerminatedPods": {"succeeded": null, "failed": null}})
+        ]
     );
     assert_eq!(cluster.tracked(), "p000");
     cluster.end("p000", 0);
     let last = cluster.turn();
     assert_eq!(last.text(), "status; release p000; status");
-    assert_eq!(cluster.conditions(), "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached");
+    assert_eq!(
+        cluster.conditions(),
+        "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached"
+    );
     assert_eq!(cluster.counts(), [0, 0, 0, 1, 0]);
     assert_eq!(cluster.status_of("uncountedTerminatedPods"), &json!({}));
     assert_eq!(cluster.status_of("completionTime"), "2026-01-02T12:00:00Z");
     assert_eq!(last.said(), ["Completed"]);
     assert_eq!((cluster.stored.len(), cluster.settle().len()), (3, 0));
-    assert_eq!(cluster.stored[1]["uncountedTerminatedPods"], json!({"succeeded": ["uid-of-p000"]}));
+    assert_eq!(
+        cluster.stored[1]["uncountedTerminatedPods"],
+        json!({"succeeded": ["uid-of-p000"]})
+    );
     assert_eq!((cluster.now, cluster.tracked().as_str()), (noon(), ""));
 }
 
@@ -70,7 +78,10 @@ fn many_pods_are_counted_and_replaced(#[case] bounds: Bounds) {
     cluster.active().split(' ').for_each(|pod| cluster.end(pod, 0));
     cluster.settle();
     assert_eq!(cluster.counts(), [0, 0, 0, 56, 2]);
-    assert_eq!(cluster.conditions(), "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached");
+    assert_eq!(
+        cluster.conditions(),
+        "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached"
+    );
 }
 
 // proves: job/S-11, job/J-48, job/J-49, job/J-150
@@ -97,12 +108,22 @@ fn what_is_listed_already_takes_its_place_under_the_cap() {
     cluster.settle();
     (0..500).for_each(|pod| cluster.end(&format!("p{pod:03}"), 0));
     cluster.end("p500", 1);
-    cluster.edit(json!({"spec": {"parallelism": 0}, "status": {"uncountedTerminatedPods": {"failed": ["uid-of-p500"]}}}));
+    cluster
+        .edit(json!({"spec": {"parallelism": 0}, "status": {"uncountedTerminatedPods": {"failed": ["uid-of-p500"]}}}));
     let turn = cluster.turn();
-    assert_eq!(turn.statuses[0]["uncountedTerminatedPods"]["succeeded"].as_array().unwrap().len(), 499);
+    assert_eq!(
+        turn.statuses[0]["uncountedTerminatedPods"]["succeeded"]
+            .as_array()
+            .unwrap()
+            .len(),
+        499
+    );
     assert_eq!(turn.text(), "status; release 499 pods; status");
     assert_eq!(cluster.counts()[3..], [499, 0]);
-    assert_eq!(cluster.status_of("uncountedTerminatedPods"), &json!({"failed": ["uid-of-p500"]}));
+    assert_eq!(
+        cluster.status_of("uncountedTerminatedPods"),
+        &json!({"failed": ["uid-of-p500"]})
+    );
     assert_eq!(cluster.tracked(), "p499 p500");
 }
 
@@ -127,7 +148,10 @@ fn a_work_queue_makes_no_pod_after_the_first_success() {
     ["p005", "p006"].iter().for_each(|pod| cluster.end(pod, 0));
     cluster.settle();
     assert_eq!(cluster.counts(), [0, 0, 0, 3, 4]);
-    assert_eq!(cluster.conditions(), "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached");
+    assert_eq!(
+        cluster.conditions(),
+        "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached"
+    );
 }
 
 // proves: job/J-81
@@ -189,7 +213,10 @@ fn a_finalizer_that_cannot_be_removed_delays_only_its_own_pod_and_the_end() {
     ["p000", "p001"].iter().for_each(|pod| cluster.end(pod, 0));
     cluster.faults = vec![(Verb::Patch, "p000", FailureClass::Rejected)];
     cluster.turn();
-    assert_eq!((cluster.counts(), cluster.tracked().as_str()), ([0, 0, 0, 1, 0], "p000"));
+    assert_eq!(
+        (cluster.counts(), cluster.tracked().as_str()),
+        ([0, 0, 0, 1, 0], "p000")
+    );
     assert_eq!(cluster.conditions(), "SuccessCriteriaMet/CompletionsReached");
     cluster.faults.clear();
     assert_eq!(cluster.turn().text(), "release p000; status");
@@ -217,7 +244,10 @@ fn a_crash_between_record_and_count_is_repaired(#[case] stage: usize) {
     cluster.end("p000", 0);
     cluster.crash_before = Some(stage);
     cluster.turn();
-    assert_eq!(cluster.status_of("uncountedTerminatedPods"), &json!({"succeeded": ["uid-of-p000"]}));
+    assert_eq!(
+        cluster.status_of("uncountedTerminatedPods"),
+        &json!({"succeeded": ["uid-of-p000"]})
+    );
     cluster.settle();
     assert_eq!(cluster.counts()[3..], [1, 0]);
     assert_eq!(cluster.status_of("uncountedTerminatedPods"), &json!({}));
@@ -250,7 +280,10 @@ fn a_pod_listed_as_failed_stays_failed() {
     cluster.delete_pod("p000");
     cluster.faults = vec![(Verb::Patch, "p000", FailureClass::Transient)];
     cluster.turn();
-    assert_eq!(cluster.status_of("uncountedTerminatedPods"), &json!({"failed": ["uid-of-p000"]}));
+    assert_eq!(
+        cluster.status_of("uncountedTerminatedPods"),
+        &json!({"failed": ["uid-of-p000"]})
+    );
     cluster.faults.clear();
     cluster.end("p000", 0);
     cluster.turn();
@@ -281,7 +314,11 @@ fn a_late_watch_of_jobs_makes_no_second_pod() {
     cluster.turn();
     assert!(cluster.is_finished());
     cluster.lag = (5, 0);
-    assert_eq!((cluster.turn().text().as_str(), cluster.pods.len()), ("", 1), "no turn before our own write is seen");
+    assert_eq!(
+        (cluster.turn().text().as_str(), cluster.pods.len()),
+        ("", 1),
+        "no turn before our own write is seen"
+    );
 }
 
 // proves: job/J-154
@@ -298,7 +335,11 @@ fn a_cache_without_the_end_but_with_the_verdict_makes_no_pod() {
     cluster.lag = (1, 0);
     let turn = cluster.turn();
     assert_eq!((turn.text().as_str(), cluster.pods.len()), ("status", 2));
-    assert!(turn.outcome.failure().is_some_and(|failure| failure.class == FailureClass::Conflict));
+    assert!(
+        turn.outcome
+            .failure()
+            .is_some_and(|failure| failure.class == FailureClass::Conflict)
+    );
 }
 
 // proves: job/S-38, job/J-38, job/J-45, job/J-171
@@ -308,10 +349,15 @@ fn a_job_that_is_being_deleted_lets_go_of_its_pods() {
     cluster.settle();
     cluster.run("p000");
     cluster.end("p001", 0);
-    cluster.edit(json!({"metadata": {"deletionTimestamp": "2026-01-02T12:00:00Z", "finalizers": ["orphan"]},
-                        "spec": {"parallelism": 1, "activeDeadlineSeconds": 0, "suspend": true}}));
+    cluster.edit(
+        json!({"metadata": {"deletionTimestamp": "2026-01-02T12:00:00Z", "finalizers": ["orphan"]},
+                        "spec": {"parallelism": 1, "activeDeadlineSeconds": 0, "suspend": true}}),
+    );
     cluster.settle();
-    assert_eq!((cluster.tracked().as_str(), cluster.active().as_str()), ("", "p000 p002"));
+    assert_eq!(
+        (cluster.tracked().as_str(), cluster.active().as_str()),
+        ("", "p000 p002")
+    );
     assert_eq!((cluster.counts(), cluster.conditions().as_str()), ([2, 1, 0, 1, 0], ""));
 }
 
@@ -349,7 +395,10 @@ fn a_quota_stops_the_batch_after_the_one_that_meets_it() {
     assert_eq!(turn.said(), ["SuccessfulCreate", "SuccessfulCreate", "FailedCreate"]);
     assert_eq!(cluster.counts()[0], 2);
     let again = cluster.turn();
-    assert_eq!((again.text().as_str(), again.said()), ("create (p002)", vec!["FailedCreate"]));
+    assert_eq!(
+        (again.text().as_str(), again.said()),
+        ("create (p002)", vec!["FailedCreate"])
+    );
 }
 
 // proves: job/J-41, job/J-62
@@ -360,7 +409,10 @@ fn a_full_quota_keeps_no_pod_from_being_counted() {
     cluster.quota = Some(2);
     cluster.end("p000", 0);
     cluster.turn();
-    assert_eq!((cluster.counts(), cluster.tracked().as_str()), ([1, 0, 0, 1, 0], "p001"));
+    assert_eq!(
+        (cluster.counts(), cluster.tracked().as_str()),
+        ([1, 0, 0, 1, 0], "p001")
+    );
 }
 
 // proves: job/J-64

@@ -19,10 +19,16 @@ fn a_job_that_runs_for_too_long_fails_without_any_event() {
     assert_eq!(cluster.turn().again_in(), Some(1));
     cluster.after(1);
     cluster.settle();
-    assert_eq!((cluster.conditions().as_str(), cluster.counts()), ("FailureTarget/DeadlineExceeded", [0, 0, 1, 0, 1]));
+    assert_eq!(
+        (cluster.conditions().as_str(), cluster.counts()),
+        ("FailureTarget/DeadlineExceeded", [0, 0, 1, 0, 1])
+    );
     cluster.kubelet();
     cluster.settle();
-    assert_eq!(cluster.conditions(), "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded");
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded"
+    );
 }
 
 // proves: job/S-29, job/J-131
@@ -43,7 +49,10 @@ fn the_deadline_beats_a_success_that_is_seen_too_late() {
     cluster.after(10);
     cluster.end("p000", 0);
     cluster.settle();
-    assert_eq!(cluster.conditions(), "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded");
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded"
+    );
     assert_eq!(cluster.counts()[3..], [1, 0]);
 }
 
@@ -53,7 +62,10 @@ fn a_deadline_of_nothing_passes_at_once() {
     let mut cluster = Cluster::of(json!({"completions": 1, "activeDeadlineSeconds": 0}));
     cluster.turn();
     cluster.settle();
-    assert_eq!(cluster.conditions(), "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded");
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded"
+    );
 }
 
 // proves: job/J-13
@@ -65,7 +77,10 @@ fn a_changed_deadline_counts_from_the_start() {
     assert_eq!(cluster.turn().again_in(), Some(3));
     cluster.edit(json!({"spec": {"activeDeadlineSeconds": 2}}));
     cluster.settle();
-    assert_eq!(cluster.conditions(), "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded");
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded"
+    );
 }
 
 // proves: job/J-106

@@ -9,7 +9,8 @@ use super::cluster::Cluster;
 use super::on_42;
 
 fn job(parallelism: u32, policy: Value) -> Cluster {
-    let spec = json!({"parallelism": parallelism, "completions": parallelism, "backoffLimit": 4, "podFailurePolicy": policy});
+    let spec =
+        json!({"parallelism": parallelism, "completions": parallelism, "backoffLimit": 4, "podFailurePolicy": policy});
     let mut cluster = Cluster::of(spec);
     cluster.settle();
     cluster
@@ -22,14 +23,29 @@ fn exit_code_42_fails_the_job_for_the_stated_reason() {
     cluster.end("p000", 42);
     let turn = cluster.turn();
     assert_eq!(turn.text(), "status; release p000; status");
-    assert_eq!(cluster.conditions(), "FailureTarget/PodFailurePolicy, Failed/PodFailurePolicy");
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/PodFailurePolicy, Failed/PodFailurePolicy"
+    );
     let message = "Container main for pod default/p000 failed with exit code 42 matching FailJob rule at index 0";
-    assert_eq!([cluster.message("FailureTarget"), cluster.message("Failed")], [message, message]);
+    assert_eq!(
+        [cluster.message("FailureTarget"), cluster.message("Failed")],
+        [message, message]
+    );
     assert_eq!((cluster.counts(), cluster.stored.len()), ([0, 0, 0, 0, 1], 3));
     assert!(cluster.status_of("completionTime").is_null());
-    assert_eq!(cluster.stored[1]["conditions"].as_array().unwrap().len(), 1, "the first of two writes");
-    let [told] = &turn.notes[..] else { panic!("{:?}", turn.notes) };
-    assert_eq!((&*told.reason, told.message.as_str(), told.severity.as_str()), ("PodFailurePolicy", message, "Warning"));
+    assert_eq!(
+        cluster.stored[1]["conditions"].as_array().unwrap().len(),
+        1,
+        "the first of two writes"
+    );
+    let [told] = &turn.notes[..] else {
+        panic!("{:?}", turn.notes)
+    };
+    assert_eq!(
+        (&*told.reason, told.message.as_str(), told.severity.as_str()),
+        ("PodFailurePolicy", message, "Warning")
+    );
     let tally = turn.tally.unwrap();
     let (result, reason) = ("failed", "PodFailurePolicy");
     assert_eq!(tally.finished, Some(Finished { result, reason }));
@@ -51,7 +67,10 @@ fn the_others_are_killed_and_counted_and_the_end_waits_for_them() {
     cluster.kubelet();
     assert_eq!(cluster.settle(), ["status"]);
     assert_eq!(cluster.counts(), [0, 0, 0, 0, 3]);
-    assert_eq!(cluster.conditions(), "FailureTarget/PodFailurePolicy, Failed/PodFailurePolicy");
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/PodFailurePolicy, Failed/PodFailurePolicy"
+    );
 }
 
 // proves: job/J-33
@@ -82,7 +101,11 @@ fn a_named_rule_gives_its_name_to_the_reason() {
     cluster.end("p000", 42);
     let turn = cluster.turn();
     assert_eq!(cluster.conditions(), "FailureTarget/PodFailurePolicy_ExitCode42");
-    assert!(cluster.message("FailureTarget").ends_with("matching FailJob rule at index 0"));
+    assert!(
+        cluster
+            .message("FailureTarget")
+            .ends_with("matching FailJob rule at index 0")
+    );
     assert_eq!(turn.tally.unwrap().finished, None);
     cluster.edit(json!({"metadata": {"annotations": null}}));
     cluster.kubelet();
@@ -102,9 +125,7 @@ fn a_named_rule_gives_its_name_to_the_reason() {
 #[case::the_field_wins(Some(r#"{"1":"a"}"#), &[None, Some("f")], "PodFailurePolicy_f")]
 #[case::a_field_elsewhere(Some(r#"{"1":"a"}"#), &[Some("f"), None], "PodFailurePolicy_1")]
 fn the_reason_is_made_of_the_names(#[case] names: Option<&str>, #[case] fields: &[Option<&str>], #[case] reason: &str) {
-    let rule = |(code, name): (usize, &Option<&str>)| {
-        json!({"action": "FailJob", "name": name, "onExitCodes": {"operator": "In", "values": [code + 41]}})
-    };
+    let rule = |(code, name): (usize, &Option<&str>)| json!({"action": "FailJob", "name": name, "onExitCodes": {"operator": "In", "values": [code + 41]}});
     let rules: Vec<Value> = fields.iter().enumerate().map(rule).collect();
     let mut cluster = job(1, json!({"rules": rules}));
     if let Some(names) = names {
@@ -127,18 +148,27 @@ fn an_ignored_failure_does_not_count_but_lengthens_the_wait() {
         conditions.push(json!({"type": "DisruptionTarget", "status": "True"}));
     });
     let turn = cluster.turn();
-    assert_eq!((turn.again_in(), cluster.counts(), cluster.tracked().as_str()), (Some(10), [0; 5], ""));
+    assert_eq!(
+        (turn.again_in(), cluster.counts(), cluster.tracked().as_str()),
+        (Some(10), [0; 5], "")
+    );
     cluster.after(10);
     cluster.settle();
     cluster.end("p001", 0);
     cluster.settle();
-    assert_eq!(cluster.conditions(), "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached");
+    assert_eq!(
+        cluster.conditions(),
+        "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached"
+    );
     assert_eq!(cluster.counts(), [0, 0, 0, 1, 0]);
 }
 
 fn exits(codes: &[(&str, i32)], init: &[(&str, i32)]) -> Value {
     let list = |codes: &[(&str, i32)]| -> Value {
-        codes.iter().map(|(name, code)| json!({"name": name, "state": {"terminated": {"exitCode": code}}})).collect()
+        codes
+            .iter()
+            .map(|(name, code)| json!({"name": name, "state": {"terminated": {"exitCode": code}}}))
+            .collect()
     };
     json!({"phase": "Failed", "containerStatuses": list(codes), "initContainerStatuses": list(init)})
 }
@@ -174,7 +204,9 @@ fn rule(action: &str, codes: Value) -> Value {
     json!({"phase": "Failed", "containerStatuses": [{"name": "a", "lastState": {"terminated": {"exitCode": 42}}}]}), None)]
 fn exit_codes_are_matched(#[case] codes: Value, #[case] status: Value, #[case] expected: Option<(&str, i32)>) {
     let expected = expected.map_or("counted".to_owned(), |(container, code)| {
-        format!("Container {container} for pod default/p000 failed with exit code {code} matching FailJob rule at index 0")
+        format!(
+            "Container {container} for pod default/p000 failed with exit code {code} matching FailJob rule at index 0"
+        )
     });
     assert_eq!(verdict(json!([rule("FailJob", codes)]), status), expected);
 }
@@ -219,7 +251,10 @@ fn the_reason_survives_the_pod_and_the_controller() {
     cluster.end("p000", 42);
     cluster.trouble = Some((2, super::cluster::Trouble::Refused(FailureClass::Fenced)));
     cluster.turn();
-    assert_eq!((cluster.conditions().as_str(), cluster.tracked().as_str()), ("FailureTarget/PodFailurePolicy", ""));
+    assert_eq!(
+        (cluster.conditions().as_str(), cluster.tracked().as_str()),
+        ("FailureTarget/PodFailurePolicy", "")
+    );
     cluster.delete_pod("p000");
     cluster.restart();
     cluster.turn();

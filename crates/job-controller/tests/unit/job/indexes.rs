@@ -21,7 +21,10 @@ fn each_index_is_done_once() {
     cluster.end("i1.0", 0);
     let turn = cluster.turn();
     assert_eq!(turn.text(), "status; release i1.0; create i3.0");
-    assert_eq!((cluster.active().as_str(), done(&cluster)), ("i0.0 i2.0 i3.0", ("1", 1)));
+    assert_eq!(
+        (cluster.active().as_str(), done(&cluster)),
+        ("i0.0 i2.0 i3.0", ("1", 1))
+    );
     cluster.end("i2.0", 1);
     cluster.settle();
     cluster.after(10);
@@ -38,11 +41,15 @@ fn missing_indexes_are_filled_from_below() {
     let mut cluster = indexed(8, 20, json!({}));
     cluster.edit(json!({"spec": {"parallelism": 10}}));
     cluster.settle();
-    [1, 6].iter().for_each(|index| cluster.delete_pod(&format!("i{index}.0")));
+    [1, 6]
+        .iter()
+        .for_each(|index| cluster.delete_pod(&format!("i{index}.0")));
     for index in [1, 6] {
         cluster.change_pod(&format!("i{index}.0"), |pod| pod["metadata"]["finalizers"] = json!([]));
     }
-    [2, 4, 5, 7, 8, 9].iter().for_each(|index| cluster.end(&format!("i{index}.0"), 0));
+    [2, 4, 5, 7, 8, 9]
+        .iter()
+        .for_each(|index| cluster.end(&format!("i{index}.0"), 0));
     cluster.edit(json!({"spec": {"parallelism": 8}}));
     cluster.turn();
     assert_eq!(cluster.active(), "i0.0 i3.0 i1.1 i6.1 i10.0 i11.0 i12.0 i13.0");
@@ -61,7 +68,10 @@ fn of_two_pods_of_one_index_the_lesser_goes_uncounted() {
     second["status"] = json!({"phase": "Pending"});
     cluster.put_pod(second);
     assert_eq!(cluster.turn().text(), "drop i2.9; status");
-    assert_eq!((cluster.counts(), cluster.active().as_str()), ([3, 1, 1, 0, 0], "i0.0 i1.0 i2.0"));
+    assert_eq!(
+        (cluster.counts(), cluster.active().as_str()),
+        ([3, 1, 1, 0, 0], "i0.0 i1.0 i2.0")
+    );
 }
 
 // proves: job/J-49, job/J-73, job/J-76, job/J-77
@@ -70,7 +80,9 @@ fn pods_without_a_part_in_the_work_are_let_go_of_and_not_counted() {
     for annotation in [json!("3"), json!("-1"), json!("x"), json!("")] {
         let mut cluster = indexed(3, 3, json!({}));
         cluster.settle();
-        let set = |pod: &mut serde_json::Value| pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] = annotation.clone();
+        let set = |pod: &mut serde_json::Value| {
+            pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] = annotation.clone()
+        };
         for (pod, code) in [("i0.0", 0), ("i1.0", 1)] {
             cluster.end(pod, code);
             cluster.change_pod(pod, set);
@@ -78,7 +90,11 @@ fn pods_without_a_part_in_the_work_are_let_go_of_and_not_counted() {
         cluster.change_pod("i2.0", set);
         cluster.settle();
         assert_eq!(cluster.counts()[3..], [0, 0], "{annotation}");
-        assert_eq!((cluster.active().as_str(), cluster.pods.len()), ("i0.1 i1.1 i2.1", 5), "{annotation}");
+        assert_eq!(
+            (cluster.active().as_str(), cluster.pods.len()),
+            ("i0.1 i1.1 i2.1", 5),
+            "{annotation}"
+        );
     }
 }
 
@@ -123,7 +139,9 @@ fn two_successes_of_one_index_count_once() {
     let mut cluster = indexed(2, 2, json!({}));
     cluster.settle();
     cluster.end("i0.0", 0);
-    cluster.change_pod("i1.0", |pod| pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] = "0".into());
+    cluster.change_pod("i1.0", |pod| {
+        pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] = "0".into()
+    });
     cluster.end("i1.0", 0);
     cluster.settle();
     assert_eq!((done(&cluster), cluster.active().as_str()), (("0", 1), "i1.1"));

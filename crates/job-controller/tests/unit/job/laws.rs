@@ -110,8 +110,14 @@ impl History {
         }
         self.checked = self.cluster.stored.len();
         for pod in self.cluster.pods.iter().filter(|pod| is_tracked(pod) && is_over(pod)) {
-            let how = if pod["status"]["phase"] == "Succeeded" { "succeeded" } else { "failed" };
-            self.ended.entry(pod["metadata"]["uid"].as_str().unwrap().to_owned()).or_insert(how);
+            let how = if pod["status"]["phase"] == "Succeeded" {
+                "succeeded"
+            } else {
+                "failed"
+            };
+            self.ended
+                .entry(pod["metadata"]["uid"].as_str().unwrap().to_owned())
+                .or_insert(how);
         }
     }
 
@@ -149,7 +155,10 @@ fn some(cluster: &mut Cluster, at: &Index, fits: impl Fn(&str) -> bool, act: imp
 
 fn listed(status: &Value, which: &str) -> BTreeSet<String> {
     let pods = status["uncountedTerminatedPods"][which].as_array();
-    pods.into_iter().flatten().map(|pod| pod.as_str().unwrap().to_owned()).collect()
+    pods.into_iter()
+        .flatten()
+        .map(|pod| pod.as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn number(status: &Value, field: &str) -> i64 {

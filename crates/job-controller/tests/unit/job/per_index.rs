@@ -10,7 +10,10 @@ fn annotation<'c>(cluster: &'c Cluster, pod: &str, which: &str) -> &'c Value {
 }
 
 fn failed(cluster: &Cluster) -> (&str, i64) {
-    (cluster.status_of("failedIndexes").as_str().unwrap(), cluster.counts()[4])
+    (
+        cluster.status_of("failedIndexes").as_str().unwrap(),
+        cluster.counts()[4],
+    )
 }
 
 /// Turns, with time between them, while `play` does something to the active pods.
@@ -34,10 +37,18 @@ fn play(cluster: &mut Cluster, code: impl Fn(&str) -> i32) {
 #[test]
 fn odd_indexes_fail_and_even_ones_succeed() {
     let mut cluster = indexed(2, 4, json!({"backoffLimitPerIndex": 1}));
-    play(&mut cluster, |pod| i32::from(pod.starts_with("i1") || pod.starts_with("i3")));
-    assert_eq!((failed(&cluster), cluster.status_of("completedIndexes")), (("1,3", 4), &json!("0,2")));
+    play(&mut cluster, |pod| {
+        i32::from(pod.starts_with("i1") || pod.starts_with("i3"))
+    });
+    assert_eq!(
+        (failed(&cluster), cluster.status_of("completedIndexes")),
+        (("1,3", 4), &json!("0,2"))
+    );
     assert_eq!(cluster.counts()[3], 2);
-    assert_eq!(cluster.conditions(), "FailureTarget/FailedIndexes, Failed/FailedIndexes");
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/FailedIndexes, Failed/FailedIndexes"
+    );
     for index in [1, 3] {
         let counts = [0, 1].map(|pod| annotation(&cluster, &format!("i{index}.{pod}"), "failure-count").clone());
         assert_eq!(counts, [json!("0"), json!("1")]);
@@ -52,7 +63,10 @@ fn the_first_failed_index_may_be_one_too_many() {
     let mut cluster = indexed(1, 3, spec);
     play(&mut cluster, |_| 1);
     assert_eq!(failed(&cluster), ("0", 1));
-    assert_eq!(cluster.conditions(), "FailureTarget/MaxFailedIndexesExceeded, Failed/MaxFailedIndexesExceeded");
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/MaxFailedIndexesExceeded, Failed/MaxFailedIndexesExceeded"
+    );
 }
 
 // proves: job/S-22, job/J-128, job/J-47
@@ -87,7 +101,10 @@ fn the_limit_of_the_whole_job_applies_too() {
     cluster.kubelet();
     cluster.settle();
     assert_eq!(failed(&cluster), ("", 5));
-    assert_eq!(cluster.conditions(), "FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded");
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded"
+    );
 }
 
 // proves: job/S-24, job/J-125, job/J-126
@@ -103,14 +120,21 @@ fn the_failed_pod_is_kept_until_its_successor_is_there() {
     assert_eq!(cluster.tracked(), "i0.0");
     cluster.after(7);
     cluster.settle();
-    assert_eq!((failed(&cluster), cluster.active().as_str(), cluster.tracked().as_str()), (("", 1), "i0.1", "i0.1"));
+    assert_eq!(
+        (failed(&cluster), cluster.active().as_str(), cluster.tracked().as_str()),
+        (("", 1), "i0.1", "i0.1")
+    );
     assert_eq!(annotation(&cluster, "i0.1", "failure-count"), "1");
 }
 
 // proves: job/S-25, job/J-123, job/J-143
 #[test]
 fn a_rule_can_fail_an_index_at_once() {
-    let mut cluster = indexed(2, 2, json!({"backoffLimitPerIndex": 1, "podFailurePolicy": on_42("FailIndex")}));
+    let mut cluster = indexed(
+        2,
+        2,
+        json!({"backoffLimitPerIndex": 1, "podFailurePolicy": on_42("FailIndex")}),
+    );
     cluster.settle();
     cluster.end("i0.0", 42);
     cluster.settle();
@@ -122,7 +146,11 @@ fn a_rule_can_fail_an_index_at_once() {
 // proves: job/J-122, job/J-125, job/J-143
 #[test]
 fn ignored_failures_are_counted_apart_and_lengthen_the_wait() {
-    let mut cluster = indexed(1, 1, json!({"backoffLimitPerIndex": 0, "podFailurePolicy": on_42("Ignore")}));
+    let mut cluster = indexed(
+        1,
+        1,
+        json!({"backoffLimitPerIndex": 0, "podFailurePolicy": on_42("Ignore")}),
+    );
     cluster.settle();
     for (pod, wait) in [("i0.0", 10), ("i0.1", 20)] {
         cluster.end(pod, 42);
@@ -131,7 +159,10 @@ fn ignored_failures_are_counted_apart_and_lengthen_the_wait() {
         cluster.settle();
     }
     assert_eq!(annotation(&cluster, "i0.2", "ignored-failure-count"), "2");
-    assert_eq!((annotation(&cluster, "i0.2", "failure-count"), failed(&cluster)), (&json!("0"), ("", 0)));
+    assert_eq!(
+        (annotation(&cluster, "i0.2", "failure-count"), failed(&cluster)),
+        (&json!("0"), ("", 0))
+    );
 }
 
 // proves: job/J-125
@@ -177,7 +208,9 @@ fn counts_that_make_no_sense_read_as_none() {
     for text in ["x", "-3", "2147483648"] {
         let mut cluster = indexed(1, 2, json!({"backoffLimitPerIndex": 1}));
         cluster.settle();
-        cluster.change_pod("i0.0", |pod| pod["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"] = text.into());
+        cluster.change_pod("i0.0", |pod| {
+            pod["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"] = text.into()
+        });
         cluster.end("i0.0", 1);
         cluster.settle();
         cluster.after(10);
@@ -198,5 +231,8 @@ fn an_index_with_a_success_and_a_last_failure_is_done() {
     cluster.end("i0.0", 0);
     cluster.end("i0.9", 1);
     cluster.settle();
-    assert_eq!((failed(&cluster), cluster.status_of("completedIndexes")), (("", 1), &json!("0")));
+    assert_eq!(
+        (failed(&cluster), cluster.status_of("completedIndexes")),
+        (("", 1), &json!("0"))
+    );
 }

@@ -19,7 +19,10 @@ fn a_pod_is_made_of_the_template_and_has_one_owner() {
     let mut cluster = Cluster::of(json!({"completions": 1, "template": template}));
     cluster.settle();
     let pod = cluster.find("p000").unwrap();
-    assert_eq!(pod["metadata"]["labels"], cluster.job["spec"]["template"]["metadata"]["labels"]);
+    assert_eq!(
+        pod["metadata"]["labels"],
+        cluster.job["spec"]["template"]["metadata"]["labels"]
+    );
     assert_eq!(pod["metadata"]["annotations"], json!({"note": "x"}));
     assert_eq!(pod["metadata"]["finalizers"], json!(["example.com/own", TRACKING]));
     assert_eq!(
@@ -35,7 +38,10 @@ fn a_pod_is_made_of_the_template_and_has_one_owner() {
 fn a_finalizer_that_the_template_has_already_is_not_added_again() {
     let mut cluster = Cluster::of(json!({"completions": 1, "template": {"metadata": {"finalizers": [TRACKING]}}}));
     cluster.settle();
-    assert_eq!(cluster.find("p000").unwrap()["metadata"]["finalizers"], json!([TRACKING]));
+    assert_eq!(
+        cluster.find("p000").unwrap()["metadata"]["finalizers"],
+        json!([TRACKING])
+    );
 }
 
 // proves: job/J-65
@@ -59,13 +65,23 @@ fn an_indexed_pod_knows_its_index() {
     let mut cluster = indexed(2, 2, json!({"template": template}));
     cluster.settle();
     let pod = cluster.find("i1.0").unwrap();
-    let [annotation, label] = ["annotations", "labels"].map(|map| &pod["metadata"][map]["batch.kubernetes.io/job-completion-index"]);
-    assert_eq!((annotation, label, &pod["spec"]["hostname"]), (&json!("1"), &json!("1"), &json!("work-1")));
+    let [annotation, label] =
+        ["annotations", "labels"].map(|map| &pod["metadata"][map]["batch.kubernetes.io/job-completion-index"]);
+    assert_eq!(
+        (annotation, label, &pod["spec"]["hostname"]),
+        (&json!("1"), &json!("1"), &json!("work-1"))
+    );
     let path = "metadata.labels['batch.kubernetes.io/job-completion-index']";
     let variable = json!({"name": "JOB_COMPLETION_INDEX", "valueFrom": {"fieldRef": {"fieldPath": path}}});
     assert_eq!(pod["spec"]["initContainers"][0]["env"], json!([variable]));
-    assert_eq!(pod["spec"]["containers"][0]["env"], json!([{"name": "A", "value": "1"}, variable]));
-    assert_eq!(pod["spec"]["containers"][1]["env"], json!([{"name": "JOB_COMPLETION_INDEX", "value": "mine"}]));
+    assert_eq!(
+        pod["spec"]["containers"][0]["env"],
+        json!([{"name": "A", "value": "1"}, variable])
+    );
+    assert_eq!(
+        pod["spec"]["containers"][1]["env"],
+        json!([{"name": "JOB_COMPLETION_INDEX", "value": "mine"}])
+    );
 }
 
 /// The base of the name of the pods that a Job of this name makes.
@@ -77,7 +93,9 @@ fn base(name: &str, mode: &str) -> String {
         panic!("nothing to act on")
     };
     let Plan { stages, .. } = controller.decide(&seen, cluster.now);
-    let Some(Stage::Create(creates)) = stages.last() else { panic!("{stages:?}") };
+    let Some(Stage::Create(creates)) = stages.last() else {
+        panic!("{stages:?}")
+    };
     match &creates.last().unwrap().name {
         NewName::Random(base) => base.to_string(),
         NewName::Exact(name) => panic!("{name}"),
@@ -98,6 +116,13 @@ fn names_are_made_of_job_and_index(#[case] name: &str, #[case] mode: &str, #[cas
 fn at_most_a_burst_is_made_at_once() {
     let mut cluster = indexed(9, 9, json!({}));
     cluster.bounds.burst = 4;
-    assert_eq!(cluster.settle(), ["create i0.0, i1.0, i2.0, i3.0; status", "create i4.0, i5.0, i6.0, i7.0; status", "create i8.0; status"]);
+    assert_eq!(
+        cluster.settle(),
+        [
+            "create i0.0, i1.0, i2.0, i3.0; status",
+            "create i4.0, i5.0, i6.0, i7.0; status",
+            "create i8.0; status"
+        ]
+    );
     let _: &Value = cluster.find("i8.0").unwrap();
 }

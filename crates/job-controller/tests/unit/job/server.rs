@@ -38,7 +38,11 @@ fn list<'v>(job: &'v Value, which: &str) -> Vec<&'v str> {
 }
 
 fn indexes(text: &Value) -> BTreeSet<u64> {
-    let items = text.as_str().unwrap_or_default().split(',').filter(|item| !item.is_empty());
+    let items = text
+        .as_str()
+        .unwrap_or_default()
+        .split(',')
+        .filter(|item| !item.is_empty());
     let run = |item: &str| {
         let (first, last) = item.split_once('-').unwrap_or((item, item));
         first.parse::<u64>().unwrap()..=last.parse::<u64>().unwrap()
@@ -61,7 +65,10 @@ fn counts(old: &Value, new: &Value) -> Result<(), String> {
     for field in ["active", "succeeded", "failed", "ready", "terminating"] {
         demand(number(new, field) >= 0, format!("{field} is negative"))?;
     }
-    demand(number(new, "ready") <= number(new, "active"), "more are ready than active")?;
+    demand(
+        number(new, "ready") <= number(new, "active"),
+        "more are ready than active",
+    )?;
     demand(number(new, "failed") >= number(old, "failed"), "failed shrinks")?;
     let spec = &new["spec"];
     let elastic = spec["completionMode"] == "Indexed" && spec["completions"] == spec["parallelism"];
@@ -82,8 +89,14 @@ fn texts(new: &Value) -> Result<(), String> {
     let indexed = new["spec"]["completionMode"] == "Indexed";
     demand(indexed || indexes(done).is_empty(), "completedIndexes without indexes")?;
     let limited = !new["spec"]["backoffLimitPerIndex"].is_null();
-    demand(limited || failed.is_null(), "failedIndexes without backoffLimitPerIndex")?;
-    demand(indexes(done).is_disjoint(&indexes(failed)), "an index is done and has failed")
+    demand(
+        limited || failed.is_null(),
+        "failedIndexes without backoffLimitPerIndex",
+    )?;
+    demand(
+        indexes(done).is_disjoint(&indexes(failed)),
+        "an index is done and has failed",
+    )
 }
 
 fn ends(old: &Value, new: &Value) -> Result<(), String> {
@@ -91,15 +104,24 @@ fn ends(old: &Value, new: &Value) -> Result<(), String> {
     for kind in ["Complete", "Failed", "FailureTarget", "SuccessCriteriaMet"] {
         demand(!holds(old, kind) || is(kind), format!("{kind} is withdrawn"))?;
     }
-    demand(!(is("Complete") && (is("Failed") || is("FailureTarget"))), "complete and failed")?;
+    demand(
+        !(is("Complete") && (is("Failed") || is("FailureTarget"))),
+        "complete and failed",
+    )?;
     demand(
         !(is("SuccessCriteriaMet") && (is("Failed") || is("FailureTarget"))),
         "success and failure",
     )?;
-    demand(!is("Complete") || is("SuccessCriteriaMet"), "complete without SuccessCriteriaMet")?;
+    demand(
+        !is("Complete") || is("SuccessCriteriaMet"),
+        "complete without SuccessCriteriaMet",
+    )?;
     demand(!is("Failed") || is("FailureTarget"), "failed without FailureTarget")?;
     let completed = !new["status"]["completionTime"].is_null();
-    demand(completed == is("Complete"), "completionTime without Complete, or the other way")?;
+    demand(
+        completed == is("Complete"),
+        "completionTime without Complete, or the other way",
+    )?;
     if !(is("Complete") || is("Failed")) {
         return Ok(());
     }

@@ -22,12 +22,18 @@ fn the_leader_is_enough() {
         turn.text(),
         "kill i1.0 i2.0 i3.0 i4.0; status; release i0.0 i1.0 i2.0 i3.0 i4.0"
     );
-    assert_eq!((cluster.status_of("completedIndexes"), cluster.counts()), (&json!("0"), [0, 0, 4, 1, 0]));
+    assert_eq!(
+        (cluster.status_of("completedIndexes"), cluster.counts()),
+        (&json!("0"), [0, 0, 4, 1, 0])
+    );
     assert_eq!(cluster.conditions(), "SuccessCriteriaMet/SuccessPolicy");
     assert_eq!(cluster.message("SuccessCriteriaMet"), "Matched rules at index 0");
     cluster.kubelet();
     cluster.settle();
-    assert_eq!(cluster.conditions(), "SuccessCriteriaMet/SuccessPolicy, Complete/SuccessPolicy");
+    assert_eq!(
+        cluster.conditions(),
+        "SuccessCriteriaMet/SuccessPolicy, Complete/SuccessPolicy"
+    );
     assert_eq!((cluster.counts(), cluster.tracked().as_str()), ([0, 0, 0, 1, 0], ""));
 }
 
@@ -40,21 +46,31 @@ fn failure_beats_success_in_one_turn() {
     cluster.end("i0.0", 0);
     cluster.end("i1.0", 1);
     cluster.settle();
-    assert_eq!(cluster.conditions(), "FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded");
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded"
+    );
 }
 
 // proves: job/S-34, job/J-31, job/J-149
 #[test]
 fn success_that_was_stated_is_not_taken_back() {
     let policy = json!({"rules": [{"succeededIndexes": "0"}]});
-    let mut cluster = indexed(2, 2, json!({"successPolicy": policy, "podFailurePolicy": on_42("FailJob")}));
+    let mut cluster = indexed(
+        2,
+        2,
+        json!({"successPolicy": policy, "podFailurePolicy": on_42("FailJob")}),
+    );
     cluster.settle();
     cluster.run("i1.0");
     cluster.end("i0.0", 0);
     cluster.turn();
     cluster.end("i1.0", 42);
     cluster.settle();
-    assert_eq!(cluster.conditions(), "SuccessCriteriaMet/SuccessPolicy, Complete/SuccessPolicy");
+    assert_eq!(
+        cluster.conditions(),
+        "SuccessCriteriaMet/SuccessPolicy, Complete/SuccessPolicy"
+    );
     assert_eq!(cluster.counts()[4], 0);
 }
 

@@ -18,7 +18,10 @@ fn pods_go_uncounted_and_come_again() {
     cluster.after(5);
     let turn = cluster.turn();
     assert_eq!(turn.text(), "drop p000 p001; status");
-    assert_eq!((cluster.counts(), cluster.conditions().as_str()), ([0, 0, 2, 0, 0], "Suspended/JobSuspended"));
+    assert_eq!(
+        (cluster.counts(), cluster.conditions().as_str()),
+        ([0, 0, 2, 0, 0], "Suspended/JobSuspended")
+    );
     assert!(cluster.status_of("startTime").is_null());
     assert_eq!(turn.said(), ["SuccessfulDelete", "SuccessfulDelete", "Suspended"]);
     cluster.kubelet();
@@ -26,9 +29,15 @@ fn pods_go_uncounted_and_come_again() {
     cluster.after(5);
     cluster.edit(json!({"spec": {"suspend": false}}));
     let turn = cluster.turn();
-    assert_eq!((turn.text().as_str(), cluster.conditions().as_str()), ("create p002, p003; status", "not Suspended/JobResumed"));
+    assert_eq!(
+        (turn.text().as_str(), cluster.conditions().as_str()),
+        ("create p002, p003; status", "not Suspended/JobResumed")
+    );
     assert_eq!(cluster.status_of("startTime"), "2026-01-02T12:00:10Z");
-    assert_eq!(cluster.job["status"]["conditions"][0]["lastProbeTime"], "2026-01-02T12:00:10Z");
+    assert_eq!(
+        cluster.job["status"]["conditions"][0]["lastProbeTime"],
+        "2026-01-02T12:00:10Z"
+    );
     assert!(turn.said().contains(&"Resumed"));
     assert_eq!(cluster.counts(), [2, 0, 0, 0, 0]);
 }
@@ -57,7 +66,10 @@ fn nothing_is_suspended_while_earlier_writes_are_unseen() {
     cluster.settle();
     cluster.edit(json!({"spec": {"suspend": true}}));
     cluster.children = Some(Children::Unsettled);
-    assert_eq!((cluster.turn().text().as_str(), cluster.conditions().as_str()), ("", ""));
+    assert_eq!(
+        (cluster.turn().text().as_str(), cluster.conditions().as_str()),
+        ("", "")
+    );
     cluster.children = None;
     cluster.turn();
     assert_eq!(cluster.conditions(), "Suspended/JobSuspended");
@@ -88,7 +100,10 @@ fn a_pod_whose_finalizer_stays_is_not_deleted() {
 fn a_job_with_nothing_to_do_is_done_suspended_or_not() {
     let mut cluster = Cluster::of(json!({"completions": 0, "parallelism": 1, "suspend": true}));
     cluster.settle();
-    assert_eq!(cluster.conditions(), "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached");
+    assert_eq!(
+        cluster.conditions(),
+        "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached"
+    );
     assert!(cluster.status_of("startTime").is_null());
 }
 
@@ -100,7 +115,10 @@ fn completion_outranks_suspension() {
     cluster.end("p000", 0);
     cluster.edit(json!({"spec": {"suspend": true}}));
     cluster.settle();
-    assert_eq!(cluster.conditions(), "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached");
+    assert_eq!(
+        cluster.conditions(),
+        "SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached"
+    );
 }
 
 // proves: job/J-108, job/L-12
@@ -129,7 +147,10 @@ fn failures_are_remembered_over_a_suspension() {
     cluster.settle();
     cluster.edit(json!({"spec": {"suspend": false}}));
     let turn = cluster.turn();
-    assert_eq!((turn.again_in(), cluster.counts()[4], cluster.pods.len()), (Some(10), 1, 1));
+    assert_eq!(
+        (turn.again_in(), cluster.counts()[4], cluster.pods.len()),
+        (Some(10), 1, 1)
+    );
 }
 
 // proves: job/J-107
@@ -145,7 +166,13 @@ fn pods_are_built_from_the_template_of_the_moment() {
     let pod = cluster.find("p000").unwrap();
     assert_eq!(pod["spec"]["nodeSelector"], json!({"zone": "b"}));
     assert_eq!(pod["spec"]["schedulingGates"], json!([{"name": "g"}]));
-    assert_eq!((&pod["metadata"]["labels"]["zone"], &pod["metadata"]["annotations"]["note"]), (&json!("b"), &json!("x")));
+    assert_eq!(
+        (
+            &pod["metadata"]["labels"]["zone"],
+            &pod["metadata"]["annotations"]["note"]
+        ),
+        (&json!("b"), &json!("x"))
+    );
 }
 
 // proves: job/J-41, job/J-100

@@ -16,7 +16,10 @@ fn failure_beats_success() {
     cluster.end("p009", 1);
     cluster.settle();
     assert_eq!(cluster.counts(), [0, 0, 0, 9, 1]);
-    assert_eq!(cluster.conditions(), "FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded");
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded"
+    );
 }
 
 // proves: job/J-32
@@ -44,7 +47,10 @@ fn a_hundred_pods_are_killed_at_once_and_counted_in_parts() {
     assert!(!cluster.is_finished());
     cluster.kubelet();
     cluster.settle();
-    assert_eq!(cluster.conditions(), "FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded");
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded"
+    );
 }
 
 // proves: job/S-26, job/J-121
@@ -60,11 +66,16 @@ fn restarts_in_place_count(#[case] limit: u32, #[case] restarts: &[u32], #[case]
     for (number, restarts) in restarts.iter().enumerate() {
         let name = format!("p{number:03}");
         cluster.run(&name);
-        cluster.change_pod(&name, |pod| pod["status"]["containerStatuses"][0]["restartCount"] = (*restarts).into());
+        cluster.change_pod(&name, |pod| {
+            pod["status"]["containerStatuses"][0]["restartCount"] = (*restarts).into()
+        });
     }
     cluster.settle();
     if fails {
-        assert_eq!((cluster.conditions().as_str(), cluster.counts()[4]), ("FailureTarget/BackoffLimitExceeded", 2));
+        assert_eq!(
+            (cluster.conditions().as_str(), cluster.counts()[4]),
+            ("FailureTarget/BackoffLimitExceeded", 2)
+        );
     } else {
         assert_eq!((cluster.conditions().as_str(), cluster.counts()[4]), ("", 0));
     }
@@ -77,12 +88,18 @@ fn restarts_of_pods_that_have_ended_are_forgotten_and_those_of_init_containers_c
     let mut cluster = Cluster::of(spec);
     cluster.settle();
     cluster.end("p000", 0);
-    cluster.change_pod("p000", |pod| pod["status"]["containerStatuses"][0]["restartCount"] = 9.into());
+    cluster.change_pod("p000", |pod| {
+        pod["status"]["containerStatuses"][0]["restartCount"] = 9.into()
+    });
     cluster.run("p001");
-    cluster.change_pod("p001", |pod| pod["status"]["initContainerStatuses"] = json!([{"name": "i", "restartCount": 2}]));
+    cluster.change_pod("p001", |pod| {
+        pod["status"]["initContainerStatuses"] = json!([{"name": "i", "restartCount": 2}])
+    });
     cluster.settle();
     assert_eq!(cluster.conditions(), "");
-    cluster.change_pod("p001", |pod| pod["status"]["containerStatuses"][0]["restartCount"] = 1.into());
+    cluster.change_pod("p001", |pod| {
+        pod["status"]["containerStatuses"][0]["restartCount"] = 1.into()
+    });
     cluster.settle();
     assert_eq!(cluster.conditions(), "FailureTarget/BackoffLimitExceeded");
 }
@@ -118,5 +135,8 @@ fn a_verdict_kills_no_pod_of_a_job_that_is_being_deleted() {
     cluster.edit(json!({"metadata": {"deletionTimestamp": "2026-01-02T12:00:00Z"},
         "status": {"conditions": [{"type": "FailureTarget", "status": "True", "reason": "DeadlineExceeded", "message": "m"}]}}));
     cluster.settle();
-    assert_eq!((cluster.active().as_str(), cluster.tracked().as_str()), ("p000 p001", ""));
+    assert_eq!(
+        (cluster.active().as_str(), cluster.tracked().as_str()),
+        ("p000 p001", "")
+    );
 }

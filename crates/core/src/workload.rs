@@ -1,6 +1,7 @@
 //! The trait that a controller implements: four synchronous functions around which [`crate::reconcile`] puts the phases.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -58,6 +59,13 @@ pub enum RetryLimit {
     Unlimited,
     /// This many times in a row; then only when it changes.
     Times(u32),
+    /// Always, each key by itself: first after this time, doubled with each failure up to that (job J-10).
+    Paced {
+        /// The first wait.
+        first: Duration,
+        /// The longest wait.
+        longest: Duration,
+    },
 }
 
 /// What the loop lends to `observe` beside the caches.

@@ -199,13 +199,13 @@ mod tests {
     fn claims_carry_the_childs_uid() {
         let owner = OwnerReference::controller(Kind::DEPLOYMENT, "web", &Uid::new("o1"));
         assert_eq!(
-            adopt(&uid(), &owner),
+            adopt(&uid(), &owner, None),
             json!({"metadata": {"uid": "u1", "ownerReferences": [{
                 "apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "o1",
                 "controller": true, "blockOwnerDeletion": true}]}})
         );
         assert_eq!(
-            release(&uid(), &Uid::new("o1")),
+            release(&uid(), &Uid::new("o1"), None),
             json!({"metadata": {"uid": "u1", "ownerReferences": [{"$patch": "delete", "uid": "o1"}]}})
         );
     }

@@ -13,7 +13,7 @@ use super::executor::{Executor, ExecutorParts};
 use super::{Ledger, Live};
 use crate::act::metrics::ActMetrics;
 use crate::cache::Delta;
-use crate::events::recorder::{EventMetrics, recorder};
+use crate::events::recorder::{EventMetrics, Feed, recorder};
 use crate::expectations::Settlement;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::labels::Interner;
@@ -46,6 +46,7 @@ pub(crate) enum Answer {
 pub(crate) struct World {
     pub(crate) executor: Executor,
     pub(crate) ledger: Arc<Ledger>,
+    said: Mutex<Feed>,
     log: Log,
 }
 
@@ -78,7 +79,7 @@ pub(crate) fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send
     let clock: SharedClock = Arc::new(SystemClock);
     let client = kube::Client::new(service, "default");
     let ledger = Arc::new(Ledger::new(Kind::REPLICA_SET));
-    let (recorder, _feed) = recorder(Arc::clone(&clock), &EventMetrics::default());
+    let (recorder, feed) = recorder(Arc::clone(&clock), &EventMetrics::default());
     let executor = Executor::new(ExecutorParts {
         live: Live::new(client, "tests", 10, fence, Arc::clone(&clock)),
         ledger: Arc::clone(&ledger),
@@ -86,7 +87,12 @@ pub(crate) fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send
         metrics: ActMetrics::default(),
         clock,
     });
-    World { executor, ledger, log }
+    World {
+        executor,
+        ledger,
+        said: Mutex::new(feed),
+        log,
+    }
 }
 
 impl World {
@@ -98,6 +104,14 @@ impl World {
 
     pub(crate) fn lines(&self) -> Vec<String> {
         self.log.lock().iter().map(|seen| seen.line.clone()).collect()
+    }
+
+    /// Reasons of the notes so far.
+    fn said(&self) -> Vec<String> {
+        let mut feed = self.said.lock();
+        std::iter::from_fn(|| feed.try_next())
+            .map(|said| said.note.reason.to_string())
+            .collect()
     }
 
     pub(crate) fn body(&self, at: usize) -> Value {
@@ -442,6 +456,28 @@ async fn a_field_that_the_server_does_not_store_is_written_once() {
     world.run(write()).await;
     world.run(write()).await;
     assert_eq!(world.lines().len(), 1);
+}
+
+// proves: job/J-153
+#[tokio::test(start_paused = true)]
+async fn what_a_status_says_is_told_once_it_is_stored() {
+    let write = || {
+        vec![Stage::Status(StatusWrite {
+            notes: vec![Note::normal("Completed", "done")],
+            ..status(json!({"status": {"replicas": 3}}))
+        })]
+    };
+    let world = world(Fence::open(), |number, _| {
+        if number == 1 {
+            refusal(409, "Conflict")
+        } else {
+            object("o1", "6")
+        }
+    });
+    world.run(write()).await;
+    assert_eq!(world.said(), [""; 0]);
+    world.run(write()).await;
+    assert_eq!(world.said(), ["Completed"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -195,7 +195,7 @@ mod tests {
                 version: ResourceVersion::new("7"),
             },
             severity: Severity::Normal,
-            reason: "ScalingReplicaSet",
+            reason: "ScalingReplicaSet".into(),
             message: "Scaled up replica set web-1 from 0 to 1".to_owned(),
             first: at("2026-01-02T03:04:05.25Z"),
             last: at("2026-01-02T03:05:06.75Z"),

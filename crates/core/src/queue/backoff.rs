@@ -80,7 +80,7 @@ impl Backoff {
             self.records.remove(key);
             return Next::GiveUp;
         }
-        let wait = doubled(failures.count, LONGEST).max(self.shared.reserve(turn.ended));
+        let wait = self.wait(failures.count, turn.ended);
         let due = floor.max(turn.ended + wait);
         let record = Record {
             failures: failures.one_more(due),
@@ -90,13 +90,22 @@ impl Backoff {
         Next::At(due)
     }
 
+    fn wait(&mut self, failures: u32, now: Instant) -> Duration {
+        match self.limit {
+            RetryLimit::Unlimited | RetryLimit::Times(_) => {
+                doubled(FIRST, failures, LONGEST).max(self.shared.reserve(now))
+            }
+            RetryLimit::Paced { first, longest } => doubled(first, failures, longest),
+        }
+    }
+
     /// A gate kept the turn of `key` from trying anything. Waits grow as after failures but stay short, and no retry is used up.
     pub fn held(&mut self, key: &ObjectKey, turn: Span) -> Instant {
         let record = self.records.entry(key.clone()).or_default();
         if let Some(due) = record.holds.still_due(turn) {
             return due;
         }
-        let due = turn.ended + doubled(record.holds.count, LONGEST_HOLD);
+        let due = turn.ended + doubled(FIRST, record.holds.count, LONGEST_HOLD);
         record.holds = record.holds.one_more(due);
         due
     }
@@ -121,10 +130,10 @@ impl Tries {
     }
 }
 
-/// 5 ms · 2ⁿ, at most `longest`.
-fn doubled(n: u32, longest: Duration) -> Duration {
+/// `first` · 2ⁿ, at most `longest`.
+fn doubled(first: Duration, n: u32, longest: Duration) -> Duration {
     let factor = 1_u32.checked_shl(n).unwrap_or(u32::MAX);
-    FIRST.saturating_mul(factor).min(longest)
+    first.saturating_mul(factor).min(longest)
 }
 
 #[cfg(test)]
@@ -178,6 +187,19 @@ mod tests {
         assert_eq!(waits[17..], [655_360, 1_000_000, 1_000_000]);
         key.backoff.forget(&key.key);
         assert_eq!(key.fail(), Some(5));
+    }
+
+    // proves: job/J-10
+    #[test]
+    fn a_paced_key_waits_as_long_as_it_is_told_and_for_no_other() {
+        let [first, longest] = [1, 60].map(Duration::from_secs);
+        let mut key = Failing::with(RetryLimit::Paced { first, longest });
+        let waits: Vec<u128> = (0..8).map_while(|_| key.fail()).collect();
+        assert_eq!(waits, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+        for other in 0..1000 {
+            key.key = ObjectKey::new("ns", other.to_string());
+            assert_eq!(key.fail(), Some(1_000));
+        }
     }
 
     // proves: deployment/C-4

@@ -102,6 +102,7 @@ impl Workload for Toy {
             Does::Adopts => Some(Stage::Claim(vec![Claim {
                 child: target(Kind::POD, "a", "p1", "7"),
                 change: ClaimChange::Adopt(OwnerReference::controller(Kind::REPLICA_SET, "web", &Uid::new("o1"))),
+                finalizer: None,
             }])),
             Does::Creates => (seen.children == Children::Settled).then(|| {
                 Stage::Create(vec![Create {
@@ -139,6 +140,13 @@ impl Workload for Toy {
                 notes: Vec::new(),
             }),
             ..Conclusion::default()
+        }
+    }
+
+    fn settled(&self, _seen: &Sight, (): &(), outcome: &Outcome) {
+        if matches!(self.does, Does::Patches) {
+            let verbs = outcome.attempts.iter().map(|attempt| attempt.verb.as_str());
+            self.tell(&format!("settled: {}", verbs.collect::<Vec<_>>().join(" ")));
         }
     }
 }
@@ -210,7 +218,14 @@ async fn a_turn_observes_decides_acts_concludes_and_writes_the_status_last() {
     assert_eq!(scene.turn().await, Verdict::Done(Wake::OnChange));
     assert_eq!(
         scene.told(),
-        ["observe", "decide", "PATCH a", "conclude", "PATCH status"]
+        [
+            "observe",
+            "decide",
+            "PATCH a",
+            "conclude",
+            "PATCH status",
+            "settled: patch status"
+        ]
     );
 }
 
@@ -245,7 +260,8 @@ async fn any_other_failure_is_concluded_and_then_retried() {
             "decide",
             "PATCH a",
             "conclude after a failure",
-            "PATCH status"
+            "PATCH status",
+            "settled: patch status"
         ]
     );
 }

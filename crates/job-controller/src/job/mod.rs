@@ -18,6 +18,7 @@ pub mod words;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use workload_core::cache::Store;
 use workload_core::id::{Kind, ObjectKey};
@@ -81,7 +82,10 @@ impl Workload for Jobs {
     const KIND: Kind = Kind::JOB;
     const QUEUE: &'static str = "job";
     const COMPONENT: &'static str = "job-controller";
-    const RETRIES: RetryLimit = RetryLimit::Unlimited;
+    const RETRIES: RetryLimit = RetryLimit::Paced {
+        first: Duration::from_secs(1),
+        longest: Duration::from_mins(1),
+    };
 
     fn root(&self, key: &ObjectKey) -> Option<Target> {
         let job = self.jobs.get(key);

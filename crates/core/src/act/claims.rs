@@ -34,12 +34,10 @@ impl Turn<'_> {
                     if may_adopt.is_none() {
                         may_adopt = Some(self.owner_is_fit().await);
                     }
+                    let patch = body::adopt(&child.uid, &owner, finalizer);
                     let result = match may_adopt.clone() {
                         Some(Err(unfit)) => Err(unfit),
-                        Some(Ok(())) | None => {
-                            let patch = body::adopt(&child.uid, &owner, finalizer);
-                            adopted(self.send_claim(&child, patch).await)
-                        }
+                        Some(Ok(())) | None => adopted(self.send_claim(&child, patch).await),
                     };
                     (Verb::Adopt, result)
                 }

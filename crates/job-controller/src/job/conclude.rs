@@ -1,7 +1,7 @@
 //! What to report about a Job once the plan was tried (J-44, J-47, J-100…J-105, J-150…J-157), what of it to remember, and what
 //! it comes to in numbers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use workload_core::condition::Status;
@@ -283,7 +283,7 @@ pub(super) fn tally(seen: &Observed, action: &Action, outcome: &Outcome) -> Tall
         handled: if recorded {
             action.selection.handled.clone()
         } else {
-            Default::default()
+            BTreeMap::new()
         },
         reason: action.reason,
         created: count(creates().filter(|attempt| attempt.result.is_ok()).count()),
@@ -362,8 +362,9 @@ fn failures(outcome: &Outcome) -> impl Iterator<Item = (Verb, &Failure)> {
 }
 
 fn note((verb, failure): (Verb, &Failure)) -> Note {
-    match verb {
-        Verb::Create => Note::warning(words::FAILED_CREATE, format!("Error creating: {failure}")),
-        _ => Note::warning(words::FAILED_DELETE, format!("Error deleting: {failure}")),
+    if verb == Verb::Create {
+        Note::warning(words::FAILED_CREATE, format!("Error creating: {failure}"))
+    } else {
+        Note::warning(words::FAILED_DELETE, format!("Error deleting: {failure}"))
     }
 }

@@ -211,9 +211,9 @@ impl<'a> Facts<'a> {
 
     /// New failures that lengthen the back-off: ignored ones too, unless the Job's user asks that they do not (field FR-JB-09).
     fn backing_off(&self) -> impl Iterator<Item = &'a Pod> {
-        let forgives = self.seen.job.opt_ins.ignored_failures_no_backoff == Switch::On;
+        let lenient = self.seen.job.opt_ins.ignored_failures_no_backoff == Switch::On;
         let counts = move |failure: &&NewFailure<'_>| {
-            let forgiven = forgives && failure.action == Action::Ignore;
+            let forgiven = lenient && failure.action == Action::Ignore;
             !forgiven && !self.round.absorbed.contains(&failure.pod.meta.uid)
         };
         self.new_failed.iter().filter(counts).map(|failure| failure.pod)

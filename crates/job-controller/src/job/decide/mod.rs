@@ -351,10 +351,11 @@ impl Drafting<'_, '_> {
     /// Why pods are made, for metrics (J-212).
     fn reason(&self) -> CreationReason {
         let has_failed = self.facts.failed() > 0;
-        match self.facts.seen.job.spec.replacement {
-            Replacement::Failed if has_failed => CreationReason::RecreateFailed,
-            _ if has_failed || self.facts.terminating > 0 => CreationReason::RecreateTerminatingOrFailed,
-            _ => CreationReason::New,
+        let again = has_failed || self.facts.terminating > 0;
+        match (self.facts.seen.job.spec.replacement, has_failed, again) {
+            (Replacement::Failed, true, _) => CreationReason::RecreateFailed,
+            (_, _, true) => CreationReason::RecreateTerminatingOrFailed,
+            (_, _, false) => CreationReason::New,
         }
     }
 
@@ -363,13 +364,13 @@ impl Drafting<'_, '_> {
         let facts = self.facts;
         let job = &facts.seen.job;
         if job.spec.is_suspended() || facts.round.held.is_some() {
-            return Management::removal(facts.active.clone());
+            return Management::removal(&facts.active);
         }
         let surplus = facts.active.len().saturating_sub(create::wanted(facts));
         let mut going = surplus::choose(facts, surplus);
         going.truncate(self.bounds.burst);
         if !going.is_empty() {
-            return Management::removal(going);
+            return Management::removal(&going);
         }
         let hindered = Hindered::of(facts, self.now);
         if !hindered.given_up.is_empty() {
@@ -399,11 +400,11 @@ struct Management {
 }
 
 impl Management {
-    fn removal(going: Vec<&Pod>) -> Self {
+    fn removal(going: &[&Pod]) -> Self {
         let departures: Vec<_> = going.iter().map(|pod| surplus::uncounted(pod)).collect();
         Self {
             stage: (!departures.is_empty()).then_some(Stage::Depart(departures)),
-            removed: keys(&going),
+            removed: keys(going),
             ..Self::default()
         }
     }

@@ -113,8 +113,8 @@ fn fail_job(facts: &Facts<'_>) -> Option<Cause> {
     let spec = &seen.job.spec;
     let names = seen.job.opt_ins.rule_names.as_ref();
     let failed = seen.pods.iter().filter(|pod| seen.has_failed(pod));
-    let mut matches = failed.filter_map(|pod| failure::first_match(&spec.failure_rules, pod));
-    let matched = matches.find(|matched| matched.action == Action::FailJob)?;
+    let mut met = failed.filter_map(|pod| failure::first_match(&spec.failure_rules, pod));
+    let matched = met.find(|matched| matched.action == Action::FailJob)?;
     Some(Cause {
         reason: failure::reason(&spec.failure_rules, names, matched.rule),
         message: matched.message,

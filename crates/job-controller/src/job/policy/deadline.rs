@@ -35,10 +35,9 @@ fn stand(job: &Job, after: Option<Duration>, now: Timestamp) -> Deadline {
         return Deadline::None;
     };
     let is_resumed = job.status.conditions.holds(words::SUSPENDED).is_some();
-    let start = match job.status.start_time.filter(|_| !is_resumed) {
-        Some(start) => start,
-        // The clock starts with this turn, which will be stored.
-        None => return Deadline::In(after),
+    let Some(start) = job.status.start_time.filter(|_| !is_resumed) else {
+        // The clock starts with this turn, which will store it.
+        return Deadline::In(after);
     };
     time::until(time::plus(start, after), now).map_or(Deadline::Passed, Deadline::In)
 }

@@ -85,7 +85,9 @@ fn four_retries_wait_ten_to_eighty_seconds_and_the_fifth_failure_ends_the_job() 
 fn three_failures_at_once_count_as_three() {
     let mut cluster = fixed(4, 4);
     cluster.settle();
-    ["p000", "p001", "p002"].iter().for_each(|pod| cluster.end(pod, 1));
+    for pod in ["p000", "p001", "p002"] {
+        cluster.end(pod, 1);
+    }
     let turn = cluster.turn();
     assert_eq!((turn.again_in(), cluster.counts()), (Some(40), [1, 0, 0, 0, 3]));
     assert_eq!(
@@ -169,11 +171,13 @@ fn a_pod_that_is_asked_to_go_is_replaced_at_once_or_when_it_has_gone() {
                 pod["metadata"]["finalizers"]
                     .as_array_mut()
                     .unwrap()
-                    .push("example.com/x".into())
+                    .push("example.com/x".into());
             });
         }
         cluster.settle();
-        ["p000", "p001"].iter().for_each(|pod| cluster.delete_pod(pod));
+        for pod in ["p000", "p001"] {
+            cluster.delete_pod(pod);
+        }
         cluster.settle();
         cluster.after(60);
         cluster.settle();

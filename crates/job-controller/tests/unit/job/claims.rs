@@ -59,14 +59,14 @@ fn other_pods_are_none_of_its_business() {
         cluster.put_pod(pod);
     };
     like("of-another-uid", &|pod| {
-        pod["metadata"]["ownerReferences"][0]["uid"] = "u9".into()
+        pod["metadata"]["ownerReferences"][0]["uid"] = "u9".into();
     });
     like("of-another-kind", &|pod| {
         pod["metadata"]["ownerReferences"][0]["kind"] = "ReplicaSet".into();
         pod["metadata"]["ownerReferences"][0]["apiVersion"] = "apps/v1".into();
     });
     like("of-another-name", &|pod| {
-        pod["metadata"]["ownerReferences"][0]["name"] = "w".into()
+        pod["metadata"]["ownerReferences"][0]["name"] = "w".into();
     });
     like("of-nobody-and-going", &|pod| {
         disown(pod);

@@ -352,7 +352,9 @@ impl Cluster {
                 Stage::Delete(deletes) => {
                     turn.writes
                         .push(format!("kill {}", names(deletes.iter().map(|each| &each.target))));
-                    deletes.iter().for_each(|delete| self.delete(delete, turn));
+                    for delete in &deletes {
+                        self.delete(delete, turn);
+                    }
                 }
                 Stage::Create(creates) => self.create_all(&creates, turn),
                 Stage::Patch(_) | Stage::Evict(_) | Stage::Read(_) => {
@@ -384,7 +386,7 @@ impl Cluster {
         fault.map(|(.., class)| Trouble::Refused(*class))
     }
 
-    fn attempt(&self, turn: &mut Turn, verb: Verb, kind: Kind, name: &str, result: Result<Receipt, Trouble>) -> bool {
+    fn attempt(turn: &mut Turn, verb: Verb, kind: Kind, name: &str, result: Result<Receipt, Trouble>) -> bool {
         let applied = result.is_ok();
         let failure = |trouble| match trouble {
             Trouble::Refused(class) => Failure::new(class, "refused"),
@@ -433,10 +435,10 @@ impl Cluster {
                 if luck.is_none() {
                     self.own.0 = self.jobs.len() - 1;
                 }
-                luck.map_or(Ok(self.stored_as(&self.job)), Err)
+                luck.map_or_else(|| Ok(self.stored_as(&self.job)), Err)
             }
         };
-        if self.attempt(turn, Verb::Status, Kind::JOB, "work", result) {
+        if Self::attempt(turn, Verb::Status, Kind::JOB, "work", result) {
             turn.notes.extend(notes);
         }
     }
@@ -450,7 +452,7 @@ impl Cluster {
         turn.writes.push(format!("{word} {name}"));
         assert_eq!(claim.finalizer, Some(TRACKING));
         if let Some(trouble) = self.luck(verb, &name) {
-            self.attempt(turn, verb, Kind::POD, &name, Err(trouble));
+            Self::attempt(turn, verb, Kind::POD, &name, Err(trouble));
             return;
         }
         let change = claim.change;
@@ -467,7 +469,7 @@ impl Cluster {
         });
         self.own.1 = self.states.len() - 1;
         let receipt = Receipt::Gone;
-        self.attempt(turn, verb, Kind::POD, &name, Ok(receipt));
+        Self::attempt(turn, verb, Kind::POD, &name, Ok(receipt));
     }
 
     /// True if the pod may be deleted now.
@@ -485,7 +487,7 @@ impl Cluster {
             }
         }
         let receipt = self.find(&name).map_or(Receipt::Gone, |pod| self.stored_as(pod));
-        self.attempt(turn, Verb::Patch, Kind::POD, &name, luck.map_or(Ok(receipt), Err))
+        Self::attempt(turn, Verb::Patch, Kind::POD, &name, luck.map_or(Ok(receipt), Err))
     }
 
     fn delete(&mut self, delete: &Delete, turn: &mut Turn) {
@@ -513,7 +515,7 @@ impl Cluster {
                 luck.map_or(Ok(receipt), Err)
             }
         };
-        if self.attempt(turn, Verb::Delete, Kind::POD, &name, result) {
+        if Self::attempt(turn, Verb::Delete, Kind::POD, &name, result) {
             turn.notes.extend(delete.note.clone());
         }
     }
@@ -552,7 +554,7 @@ impl Cluster {
         let full = self.quota.is_some_and(|quota| self.pods.len() >= quota);
         let luck = self
             .luck(Verb::Create, &name)
-            .or(full.then_some(Trouble::Refused(FailureClass::Rejected)));
+            .or_else(|| full.then_some(Trouble::Refused(FailureClass::Rejected)));
         if !matches!(luck, Some(Trouble::Refused(_))) {
             self.made.insert(series, number + 1);
             let spec: Value = create.object.fields[0].1.to_value();
@@ -570,7 +572,7 @@ impl Cluster {
             self.own.1 = self.states.len() - 1;
         }
         let receipt = self.find(&name).map_or(Receipt::Gone, |pod| self.stored_as(pod));
-        let worked = self.attempt(turn, Verb::Create, Kind::POD, &name, luck.map_or(Ok(receipt), Err));
+        let worked = Self::attempt(turn, Verb::Create, Kind::POD, &name, luck.map_or(Ok(receipt), Err));
         if worked {
             turn.notes.extend(create.note.clone());
         }

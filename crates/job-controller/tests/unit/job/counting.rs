@@ -64,7 +64,9 @@ fn many_pods_are_counted_and_replaced(#[case] bounds: Bounds) {
     cluster.bounds = bounds;
     cluster.settle();
     assert_eq!(cluster.counts(), [54, 0, 0, 0, 0]);
-    ["p000", "p001"].iter().for_each(|pod| cluster.end(pod, 1));
+    for pod in ["p000", "p001"] {
+        cluster.end(pod, 1);
+    }
     cluster.settle();
     assert_eq!(cluster.counts()[3..], [0, 2]);
     cluster.after(20);
@@ -89,7 +91,9 @@ fn many_pods_are_counted_and_replaced(#[case] bounds: Bounds) {
 fn at_most_five_hundred_indexes_are_recorded_at_once() {
     let mut cluster = indexed(501, 501, json!({}));
     cluster.settle();
-    (0..501).for_each(|index| cluster.end(&format!("i{index}.0"), 0));
+    for index in 0..501 {
+        cluster.end(&format!("i{index}.0"), 0);
+    }
     let first = cluster.turn();
     assert_eq!(first.text(), "status; release 500 pods");
     assert_eq!(cluster.status_of("completedIndexes"), "0-499");
@@ -106,7 +110,9 @@ fn at_most_five_hundred_indexes_are_recorded_at_once() {
 fn what_is_listed_already_takes_its_place_under_the_cap() {
     let mut cluster = fixed(501, 501);
     cluster.settle();
-    (0..500).for_each(|pod| cluster.end(&format!("p{pod:03}"), 0));
+    for pod in 0..500 {
+        cluster.end(&format!("p{pod:03}"), 0);
+    }
     cluster.end("p500", 1);
     cluster
         .edit(json!({"spec": {"parallelism": 0}, "status": {"uncountedTerminatedPods": {"failed": ["uid-of-p500"]}}}));
@@ -132,7 +138,9 @@ fn what_is_listed_already_takes_its_place_under_the_cap() {
 fn a_work_queue_makes_no_pod_after_the_first_success() {
     let mut cluster = Cluster::of(json!({"parallelism": 5, "completions": null}));
     cluster.settle();
-    ["p000", "p001"].iter().for_each(|pod| cluster.end(pod, 1));
+    for pod in ["p000", "p001"] {
+        cluster.end(pod, 1);
+    }
     cluster.settle();
     cluster.after(20);
     cluster.settle();
@@ -140,12 +148,16 @@ fn a_work_queue_makes_no_pod_after_the_first_success() {
     cluster.end("p002", 0);
     cluster.settle();
     assert_eq!(cluster.counts(), [4, 0, 0, 1, 2]);
-    ["p003", "p004"].iter().for_each(|pod| cluster.end(pod, 1));
+    for pod in ["p003", "p004"] {
+        cluster.end(pod, 1);
+    }
     cluster.settle();
     cluster.after(1000);
     cluster.settle();
     assert_eq!(cluster.counts(), [2, 0, 0, 1, 4]);
-    ["p005", "p006"].iter().for_each(|pod| cluster.end(pod, 0));
+    for pod in ["p005", "p006"] {
+        cluster.end(pod, 0);
+    }
     cluster.settle();
     assert_eq!(cluster.counts(), [0, 0, 0, 3, 4]);
     assert_eq!(
@@ -173,7 +185,9 @@ fn pods_removed_for_a_smaller_parallelism_are_not_counted() {
     let mut cluster = Cluster::of(json!({"parallelism": 5, "completions": 4, "backoffLimit": 2}));
     cluster.edit(json!({"spec": {"completions": null}}));
     cluster.settle();
-    (0..5).for_each(|pod| cluster.run(&format!("p{pod:03}")));
+    for pod in 0..5 {
+        cluster.run(&format!("p{pod:03}"));
+    }
     cluster.edit(json!({"spec": {"parallelism": 2}}));
     let turn = cluster.turn();
     assert!(turn.text().starts_with("drop p0"), "{}", turn.text());
@@ -210,7 +224,9 @@ fn no_finalizer_is_removed_if_the_record_was_not_stored() {
 fn a_finalizer_that_cannot_be_removed_delays_only_its_own_pod_and_the_end() {
     let mut cluster = fixed(2, 2);
     cluster.settle();
-    ["p000", "p001"].iter().for_each(|pod| cluster.end(pod, 0));
+    for pod in ["p000", "p001"] {
+        cluster.end(pod, 0);
+    }
     cluster.faults = vec![(Verb::Patch, "p000", FailureClass::Rejected)];
     cluster.turn();
     assert_eq!(
@@ -380,7 +396,9 @@ fn a_finished_job_is_left_alone() {
 fn more_successes_than_were_wanted_are_told() {
     let mut cluster = fixed(2, 2);
     cluster.settle();
-    ["p000", "p001"].iter().for_each(|pod| cluster.end(pod, 0));
+    for pod in ["p000", "p001"] {
+        cluster.end(pod, 0);
+    }
     cluster.edit(json!({"spec": {"completions": 1}}));
     assert_eq!(cluster.turn().said(), ["TooManySucceededPods", "Completed"]);
 }

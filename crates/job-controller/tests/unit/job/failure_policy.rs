@@ -56,7 +56,9 @@ fn exit_code_42_fails_the_job_for_the_stated_reason() {
 #[test]
 fn the_others_are_killed_and_counted_and_the_end_waits_for_them() {
     let mut cluster = job(3, on_42("FailJob"));
-    ["p000", "p001"].iter().for_each(|pod| cluster.run(pod));
+    for pod in ["p000", "p001"] {
+        cluster.run(pod);
+    }
     cluster.settle();
     cluster.end("p002", 42);
     let turn = cluster.turn();
@@ -77,7 +79,9 @@ fn the_others_are_killed_and_counted_and_the_end_waits_for_them() {
 #[test]
 fn a_pod_that_cannot_be_killed_holds_the_verdict_back() {
     let mut cluster = job(3, on_42("FailJob"));
-    ["p000", "p001"].iter().for_each(|pod| cluster.run(pod));
+    for pod in ["p000", "p001"] {
+        cluster.run(pod);
+    }
     cluster.end("p002", 42);
     cluster.faults = vec![(Verb::Delete, "p001", FailureClass::Rejected)];
     let turn = cluster.turn();
@@ -125,8 +129,8 @@ fn a_named_rule_gives_its_name_to_the_reason() {
 #[case::the_field_wins(Some(r#"{"1":"a"}"#), &[None, Some("f")], "PodFailurePolicy_f")]
 #[case::a_field_elsewhere(Some(r#"{"1":"a"}"#), &[Some("f"), None], "PodFailurePolicy_1")]
 fn the_reason_is_made_of_the_names(#[case] names: Option<&str>, #[case] fields: &[Option<&str>], #[case] reason: &str) {
-    let rule = |(code, name): (usize, &Option<&str>)| json!({"action": "FailJob", "name": name, "onExitCodes": {"operator": "In", "values": [code + 41]}});
-    let rules: Vec<Value> = fields.iter().enumerate().map(rule).collect();
+    let rule = |(code, name): (usize, Option<&str>)| json!({"action": "FailJob", "name": name, "onExitCodes": {"operator": "In", "values": [code + 41]}});
+    let rules: Vec<Value> = fields.iter().copied().enumerate().map(rule).collect();
     let mut cluster = job(1, json!({"rules": rules}));
     if let Some(names) = names {
         cluster = cluster.opt_in("job.rule-names", names);
@@ -203,7 +207,7 @@ fn rule(action: &str, codes: Value) -> Value {
 #[case::before_the_restart(json!({"operator": "In", "values": [42]}),
     json!({"phase": "Failed", "containerStatuses": [{"name": "a", "lastState": {"terminated": {"exitCode": 42}}}]}), None)]
 fn exit_codes_are_matched(#[case] codes: Value, #[case] status: Value, #[case] expected: Option<(&str, i32)>) {
-    let expected = expected.map_or("counted".to_owned(), |(container, code)| {
+    let expected = expected.map_or_else(|| "counted".to_owned(), |(container, code)| {
         format!(
             "Container {container} for pod default/p000 failed with exit code {code} matching FailJob rule at index 0"
         )

@@ -30,7 +30,9 @@ fn each_index_is_done_once() {
     cluster.after(10);
     cluster.settle();
     assert_eq!((cluster.active().as_str(), cluster.counts()[4]), ("i0.0 i3.0 i2.1", 1));
-    ["i0.0", "i2.1", "i3.0"].iter().for_each(|pod| cluster.end(pod, 0));
+    for pod in ["i0.0", "i2.1", "i3.0"] {
+        cluster.end(pod, 0);
+    }
     cluster.settle();
     assert_eq!((done(&cluster), cluster.is_finished()), (("0-3", 4), true));
 }
@@ -41,15 +43,15 @@ fn missing_indexes_are_filled_from_below() {
     let mut cluster = indexed(8, 20, json!({}));
     cluster.edit(json!({"spec": {"parallelism": 10}}));
     cluster.settle();
-    [1, 6]
-        .iter()
-        .for_each(|index| cluster.delete_pod(&format!("i{index}.0")));
+    for index in [1, 6] {
+        cluster.delete_pod(&format!("i{index}.0"));
+    }
     for index in [1, 6] {
         cluster.change_pod(&format!("i{index}.0"), |pod| pod["metadata"]["finalizers"] = json!([]));
     }
-    [2, 4, 5, 7, 8, 9]
-        .iter()
-        .for_each(|index| cluster.end(&format!("i{index}.0"), 0));
+    for index in [2, 4, 5, 7, 8, 9] {
+        cluster.end(&format!("i{index}.0"), 0);
+    }
     cluster.edit(json!({"spec": {"parallelism": 8}}));
     cluster.turn();
     assert_eq!(cluster.active(), "i0.0 i3.0 i1.1 i6.1 i10.0 i11.0 i12.0 i13.0");
@@ -81,7 +83,7 @@ fn pods_without_a_part_in_the_work_are_let_go_of_and_not_counted() {
         let mut cluster = indexed(3, 3, json!({}));
         cluster.settle();
         let set = |pod: &mut serde_json::Value| {
-            pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] = annotation.clone()
+            pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] = annotation.clone();
         };
         for (pod, code) in [("i0.0", 0), ("i1.0", 1)] {
             cluster.end(pod, code);
@@ -114,7 +116,9 @@ fn indexes_that_are_no_part_of_the_work_any_more_are_done_anew_if_they_come_back
     cluster.after(10);
     cluster.settle();
     assert_eq!(cluster.active(), "i0.0 i1.1 i2.1");
-    ["i0.0", "i1.1", "i2.1"].iter().for_each(|pod| cluster.end(pod, 0));
+    for pod in ["i0.0", "i1.1", "i2.1"] {
+        cluster.end(pod, 0);
+    }
     cluster.settle();
     assert_eq!((done(&cluster), cluster.is_finished()), (("0-2", 3), true));
 }
@@ -124,7 +128,9 @@ fn indexes_that_are_no_part_of_the_work_any_more_are_done_anew_if_they_come_back
 fn work_without_indexes_left_is_done() {
     let mut cluster = indexed(3, 3, json!({}));
     cluster.settle();
-    (0..3).for_each(|index| cluster.run(&format!("i{index}.0")));
+    for index in 0..3 {
+        cluster.run(&format!("i{index}.0"));
+    }
     cluster.edit(json!({"spec": {"parallelism": 0, "completions": 0}}));
     assert_eq!(cluster.turn().text(), "drop i0.0 i1.0 i2.0; status");
     assert_eq!(cluster.conditions(), "SuccessCriteriaMet/CompletionsReached");
@@ -140,7 +146,7 @@ fn two_successes_of_one_index_count_once() {
     cluster.settle();
     cluster.end("i0.0", 0);
     cluster.change_pod("i1.0", |pod| {
-        pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] = "0".into()
+        pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] = "0".into();
     });
     cluster.end("i1.0", 0);
     cluster.settle();

@@ -74,9 +74,9 @@ impl History {
                 cluster.turn();
                 cluster.lag = (0, 0);
             }
-            Event::Run(pod) => some(cluster, pod, |phase| phase == "Pending", Cluster::run),
-            Event::End(pod, code) => some(cluster, pod, |_| true, |cluster, pod| cluster.end(pod, *code)),
-            Event::Delete(pod) => some(cluster, pod, |_| true, Cluster::delete_pod),
+            Event::Run(pod) => some(cluster, *pod, |phase| phase == "Pending", Cluster::run),
+            Event::End(pod, code) => some(cluster, *pod, |_| true, |cluster, pod| cluster.end(pod, *code)),
+            Event::Delete(pod) => some(cluster, *pod, |_| true, Cluster::delete_pod),
             Event::Kubelet => cluster.kubelet(),
             Event::Later(seconds) => cluster.after(*seconds),
             Event::Goes(number, trouble) => cluster.trouble = Some((*number, *trouble)),
@@ -122,7 +122,7 @@ impl History {
     }
 
     /// Lets the Job come to its end: all its pods succeed from now on.
-    fn to_the_end(&mut self) {
+    fn end(&mut self) {
         self.cluster.trouble = None;
         self.cluster.edit(json!({"spec": {"suspend": false, "parallelism": 3}}));
         for _ in 0..200 {
@@ -144,7 +144,7 @@ impl History {
     }
 }
 
-fn some(cluster: &mut Cluster, at: &Index, fits: impl Fn(&str) -> bool, act: impl FnOnce(&mut Cluster, &str)) {
+fn some(cluster: &mut Cluster, at: Index, fits: impl Fn(&str) -> bool, act: impl FnOnce(&mut Cluster, &str)) {
     let lives = |pod: &&std::sync::Arc<Value>| !is_over(pod) && fits(pod["status"]["phase"].as_str().unwrap());
     let pods: Vec<String> = cluster.pods.iter().filter(lives).map(|pod| name(pod)).collect();
     if !pods.is_empty() {
@@ -199,7 +199,7 @@ proptest! {
         for event in &events {
             history.happens(event);
         }
-        history.to_the_end();
+        history.end();
         prop_assert_eq!(history.cluster.tracked(), "");
         prop_assert_eq!(history.cluster.status_of("uncountedTerminatedPods"), &json!({}));
         prop_assert_eq!(&history.cluster.counts()[..3], &[0, 0, 0]);
@@ -215,7 +215,7 @@ proptest! {
                 history.happens(event);
             }
         }
-        history.to_the_end();
+        history.end();
         for (pod, how) in &history.ended {
             prop_assert!(history.counted.contains(pod), "{} has {} and is not counted", pod, how);
         }
@@ -253,7 +253,7 @@ proptest! {
         for event in &events {
             history.happens(event);
         }
-        history.to_the_end();
+        history.end();
         let status = &history.cluster.job["status"];
         let count = |field: &str| {
             let text = status[field].as_str().unwrap_or_default();

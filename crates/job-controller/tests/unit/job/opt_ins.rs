@@ -240,7 +240,7 @@ fn a_job_one_of_whose_pods_has_run_has_started() {
 fn pods_that_failed_without_running_are_no_start() {
     let mut cluster = to_start_within(60);
     cluster.change_pod("p000", |pod| {
-        pod["status"] = json!({"phase": "Failed", "reason": "Evicted"})
+        pod["status"] = json!({"phase": "Failed", "reason": "Evicted"});
     });
     cluster.settle();
     cluster.after(60);
@@ -254,7 +254,9 @@ fn pods_that_failed_without_running_are_no_start() {
 fn group() -> Cluster {
     let mut cluster = indexed(4, 4, json!({"backoffLimit": 2})).opt_in("job.on-pod-failure", "RestartAll");
     cluster.settle();
-    (0..4).for_each(|index| cluster.run(&format!("i{index}.0")));
+    for index in 0..4 {
+        cluster.run(&format!("i{index}.0"));
+    }
     cluster.settle();
     cluster
 }
@@ -265,7 +267,9 @@ fn a_failure_restarts_the_group_and_counts_once() {
     let mut cluster = group();
     cluster.end("i0.0", 0);
     cluster.settle();
-    ["i1.0", "i2.0"].iter().for_each(|pod| cluster.end(pod, 1));
+    for pod in ["i1.0", "i2.0"] {
+        cluster.end(pod, 1);
+    }
     let turn = cluster.turn();
     assert_eq!(turn.text(), "release i2.0; drop i3.0; status");
     assert_eq!((cluster.tracked().as_str(), cluster.counts()[4]), ("i1.0", 0));
@@ -284,7 +288,9 @@ fn a_failure_restarts_the_group_and_counts_once() {
 #[case::before_any_is_let_go_of(1)]
 fn a_crash_in_the_middle_of_a_restart_loses_nothing(#[case] stage: usize) {
     let mut cluster = group();
-    ["i1.0", "i2.0"].iter().for_each(|pod| cluster.end(pod, 1));
+    for pod in ["i1.0", "i2.0"] {
+        cluster.end(pod, 1);
+    }
     cluster.crash_before = Some(stage);
     cluster.turn();
     cluster.settle();
@@ -341,7 +347,9 @@ fn setting_an_opt_in_replaces_no_pod() {
     cluster.settle();
     cluster.after(10);
     cluster.settle();
-    (["i0.1", "i1.0"]).iter().for_each(|pod| cluster.run(pod));
+    for pod in ["i0.1", "i1.0"] {
+        cluster.run(pod);
+    }
     cluster.settle();
     let all: [(&str, Value); 4] = [
         ("job.on-pod-failure", "RestartAll".into()),

@@ -75,7 +75,9 @@ fn pods_killed_for_failed_indexes_count_as_failed() {
     let mut cluster = indexed(3, 3, json!({"backoffLimitPerIndex": 0, "maxFailedIndexes": 1}));
     cluster.settle();
     cluster.run("i2.0");
-    ["i0.0", "i1.0"].iter().for_each(|pod| cluster.end(pod, 1));
+    for pod in ["i0.0", "i1.0"] {
+        cluster.end(pod, 1);
+    }
     cluster.settle();
     cluster.kubelet();
     cluster.settle();
@@ -95,7 +97,9 @@ fn the_limit_of_the_whole_job_applies_too() {
     cluster.settle();
     assert_eq!(cluster.active(), "i2.0 i0.1 i1.1");
     cluster.settle();
-    ["i0.1", "i1.1"].iter().for_each(|pod| cluster.run(pod));
+    for pod in ["i0.1", "i1.1"] {
+        cluster.run(pod);
+    }
     cluster.end("i2.0", 1);
     cluster.settle();
     cluster.kubelet();
@@ -209,7 +213,7 @@ fn counts_that_make_no_sense_read_as_none() {
         let mut cluster = indexed(1, 2, json!({"backoffLimitPerIndex": 1}));
         cluster.settle();
         cluster.change_pod("i0.0", |pod| {
-            pod["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"] = text.into()
+            pod["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"] = text.into();
         });
         cluster.end("i0.0", 1);
         cluster.settle();

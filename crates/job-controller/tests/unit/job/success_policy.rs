@@ -15,7 +15,9 @@ fn the_leader_is_enough() {
     let policy = json!({"rules": [{"succeededIndexes": "0"}]});
     let mut cluster = indexed(5, 5, json!({"successPolicy": policy}));
     cluster.settle();
-    (0..5).for_each(|index| cluster.run(&format!("i{index}.0")));
+    for index in 0..5 {
+        cluster.run(&format!("i{index}.0"));
+    }
     cluster.end("i0.0", 0);
     let turn = cluster.turn();
     assert_eq!(

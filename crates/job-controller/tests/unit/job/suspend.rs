@@ -12,7 +12,9 @@ use super::{fixed, indexed};
 fn pods_go_uncounted_and_come_again() {
     let mut cluster = fixed(2, 2);
     cluster.settle();
-    ["p000", "p001"].iter().for_each(|pod| cluster.run(pod));
+    for pod in ["p000", "p001"] {
+        cluster.run(pod);
+    }
     cluster.settle();
     cluster.edit(json!({"spec": {"suspend": true}}));
     cluster.after(5);
@@ -80,7 +82,9 @@ fn nothing_is_suspended_while_earlier_writes_are_unseen() {
 fn a_pod_whose_finalizer_stays_is_not_deleted() {
     let mut cluster = fixed(2, 2);
     cluster.settle();
-    ["p000", "p001"].iter().for_each(|pod| cluster.run(pod));
+    for pod in ["p000", "p001"] {
+        cluster.run(pod);
+    }
     cluster.edit(json!({"spec": {"suspend": true}}));
     cluster.faults = vec![(Verb::Patch, "p000", FailureClass::Rejected)];
     let turn = cluster.turn();

@@ -12,7 +12,9 @@ fn failure_beats_success() {
     let mut cluster = Cluster::of(json!({"parallelism": 10, "completions": 9, "backoffLimit": 0}));
     cluster.edit(json!({"spec": {"completions": 10}}));
     cluster.settle();
-    (0..9).for_each(|pod| cluster.end(&format!("p{pod:03}"), 0));
+    for pod in 0..9 {
+        cluster.end(&format!("p{pod:03}"), 0);
+    }
     cluster.end("p009", 1);
     cluster.settle();
     assert_eq!(cluster.counts(), [0, 0, 0, 9, 1]);
@@ -37,7 +39,9 @@ fn a_hundred_pods_are_killed_at_once_and_counted_in_parts() {
     let mut cluster = indexed(100, 100, json!({"backoffLimit": 0}));
     cluster.bounds.uncounted = 50;
     cluster.settle();
-    (0..100).for_each(|index| cluster.run(&format!("i{index}.0")));
+    for index in 0..100 {
+        cluster.run(&format!("i{index}.0"));
+    }
     cluster.end("i7.0", 1);
     let first = cluster.turn();
     assert_eq!(first.text(), "kill 99 pods; status; release 50 pods; status");
@@ -67,7 +71,7 @@ fn restarts_in_place_count(#[case] limit: u32, #[case] restarts: &[u32], #[case]
         let name = format!("p{number:03}");
         cluster.run(&name);
         cluster.change_pod(&name, |pod| {
-            pod["status"]["containerStatuses"][0]["restartCount"] = (*restarts).into()
+            pod["status"]["containerStatuses"][0]["restartCount"] = (*restarts).into();
         });
     }
     cluster.settle();
@@ -89,16 +93,16 @@ fn restarts_of_pods_that_have_ended_are_forgotten_and_those_of_init_containers_c
     cluster.settle();
     cluster.end("p000", 0);
     cluster.change_pod("p000", |pod| {
-        pod["status"]["containerStatuses"][0]["restartCount"] = 9.into()
+        pod["status"]["containerStatuses"][0]["restartCount"] = 9.into();
     });
     cluster.run("p001");
     cluster.change_pod("p001", |pod| {
-        pod["status"]["initContainerStatuses"] = json!([{"name": "i", "restartCount": 2}])
+        pod["status"]["initContainerStatuses"] = json!([{"name": "i", "restartCount": 2}]);
     });
     cluster.settle();
     assert_eq!(cluster.conditions(), "");
     cluster.change_pod("p001", |pod| {
-        pod["status"]["containerStatuses"][0]["restartCount"] = 1.into()
+        pod["status"]["containerStatuses"][0]["restartCount"] = 1.into();
     });
     cluster.settle();
     assert_eq!(cluster.conditions(), "FailureTarget/BackoffLimitExceeded");

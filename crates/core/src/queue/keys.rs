@@ -168,6 +168,11 @@ impl Keys {
         !self.in_line.is_empty()
     }
 
+    /// True if a key is worked on.
+    pub fn is_working(&self) -> bool {
+        !self.taken.is_empty()
+    }
+
     /// Since when each key that is worked on has been.
     pub fn working_since(&self) -> impl Iterator<Item = Instant> {
         self.taken.values().map(|working| working.began)

@@ -220,3 +220,55 @@ async fn everything_is_written_as_one_field_manager_and_never_applied() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restore_no_turn_begins_before_those_under_way_have_ended_and_the_caches_have_listed() {
+    let server = Server::new();
+    server.break_by(|faults| faults.slow_writes = Duration::from_secs(20));
+    let _process = start(&server, "a", &["--leader-elect=false"]);
+    let begun = server.seen("a writes", 0).await;
+    server.restore(5);
+    // The cache that notices it lists by itself.
+    assert!(server.seen("a lists", 1).await < begun + Duration::from_secs(20));
+    let listed = server.seen("a lists", 2).await;
+    assert!(
+        listed >= begun + Duration::from_secs(20),
+        "that list may lack the write"
+    );
+    assert!(server.seen("a writes", 1).await >= listed);
+    let log: Vec<String> = server.log().into_iter().filter(|line| line != "a says").collect();
+    assert_eq!(log, ["a lists", "a writes", "a lists", "a lists", "a writes"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_that_takes_over_after_a_restore_acts_on_lists_of_one_history() {
+    for noticed_before in [true, false] {
+        let server = Server::new();
+        let first = start(&server, "a", &[]);
+        server.seen("a writes", 0).await;
+        let standby = start(&server, "b", &[]);
+        time::sleep(Duration::from_mins(2)).await;
+        if noticed_before {
+            server.restore(5);
+            server.seen("b lists", 1).await;
+            time::sleep(Duration::from_mins(2)).await;
+            drop(first);
+        } else {
+            drop(first);
+            server.restore_unseen(5);
+        }
+        server.seen("b writes", 0).await;
+        time::sleep(Duration::from_mins(1)).await;
+        let log = server.log();
+        let leads = log.iter().position(|line| line == "b leads").unwrap();
+        let expected = if noticed_before {
+            // What it noticed as a standby is in its first list.
+            &["b leads", "b lists", "b writes", "b says"][..]
+        } else {
+            // Its first list shows another history than before; those of other kinds may have been earlier.
+            &["b leads", "b lists", "b lists", "b writes", "b says"][..]
+        };
+        assert_eq!(log[leads..], *expected);
+        drop(standby);
+    }
+}

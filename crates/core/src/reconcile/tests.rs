@@ -349,10 +349,30 @@ async fn a_live_read_is_answered_before_the_decision_is_taken_anew() {
     );
 }
 
+const IN_A_MINUTE: Wake = Wake::After(Duration::from_mins(1));
+
+// proves: deployment/C-4
+#[tokio::test(start_paused = true)]
+async fn who_cannot_be_decided_about_is_looked_at_again_although_the_retries_are_used_up() {
+    let in_doubt = scene(Does::Creates, |seen| {
+        if seen.line.starts_with("POST") {
+            Answer::Broken
+        } else if seen.line.starts_with("GET") {
+            refusal(503, "x")
+        } else {
+            object("o1", "5")
+        }
+    });
+    assert_eq!(in_doubt.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
+    assert_eq!(in_doubt.turn().await, Verdict::Retry(Retry::Backoff, IN_A_MINUTE));
+    let asking = scene(Does::AsksOnce, |_| refusal(503, "x"));
+    assert_eq!(asking.turn().await, Verdict::Retry(Retry::Backoff, IN_A_MINUTE));
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_asks_without_end_is_tried_again_later() {
     let scene = scene(Does::AsksAlways, |_| refusal(404, "NotFound"));
-    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
+    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, IN_A_MINUTE));
     assert_eq!(scene.told().iter().filter(|what| *what == "GET web").count(), 4);
 }
 

@@ -16,7 +16,7 @@ use crate::act::classify::Asked;
 use crate::act::ledger::Ledger;
 use crate::act::live::{Call, Live, MERGE, STRATEGIC, Stored};
 use crate::act::metrics::ActMetrics;
-use crate::act::removals::Refusals;
+use crate::act::refusals::Refusals;
 use crate::doubts::{Doubt, Effect};
 use crate::events::Recorder;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};

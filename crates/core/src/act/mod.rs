@@ -16,6 +16,7 @@ pub mod live;
 pub mod metrics;
 pub mod names;
 mod proof;
+mod refusals;
 mod removals;
 pub mod slow_start;
 

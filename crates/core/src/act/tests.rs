@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Request, Response};
 use http_body_util::BodyExt;
@@ -36,9 +37,10 @@ pub(crate) struct Seen {
 
 type Log = Arc<Mutex<Vec<Seen>>>;
 
-/// An answer, or a connection that breaks after the server has read the request.
+/// An answer, at once or after a while, or a connection that breaks after the server has read the request.
 pub(crate) enum Answer {
     Status(u16, Value),
+    Late(Duration, Value),
     Broken,
 }
 
@@ -66,13 +68,16 @@ pub(crate) fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send
                 log.push(request.clone());
                 log.len()
             };
-            match script(number, &request) {
-                Answer::Status(code, body) => Ok(Response::builder()
-                    .status(code)
-                    .body(Body::from(body.to_string().into_bytes()))
-                    .unwrap()),
-                Answer::Broken => Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
-            }
+            let (code, body) = match script(number, &request) {
+                Answer::Status(code, body) => (code, body),
+                Answer::Late(wait, body) => {
+                    tokio::time::sleep(wait).await;
+                    (200, body)
+                }
+                Answer::Broken => return Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
+            };
+            let body = Body::from(body.to_string().into_bytes());
+            Ok(Response::builder().status(code).body(body).unwrap())
         }
     });
     let clock: SharedClock = Arc::new(SystemClock);

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use crate::act::metrics::ActMetrics;
 use crate::cache::{CacheAids, CacheMetrics, Scope};
 use crate::client::Client;
-use crate::events::EventMetrics;
+use crate::events::{EventMetrics, Finish};
 use crate::labels::Interner;
 use crate::lease::{Campaign, Candidacy, Fence, LeaseLock, LeaseMetrics, Timing};
 use crate::metrics::Metrics;
@@ -245,7 +245,7 @@ fn supplies(parts: Parts, fence: Fence) -> Supplies {
 }
 
 /// Ends turns, writes events, gives the lease back: in this order, so that nothing of ours arrives after a successor has
-/// begun. With a turn cut off nobody knows what is still on its way; then the lease is left to expire.
+/// begun. With a turn or an event cut off nobody knows what is still on its way; then the lease is left to expire.
 async fn stop_in_order(site: Site, campaign: Option<Campaign>) {
     let (mut stopped, mut scribes) = (Vec::new(), Vec::new());
     for each in site.loops {
@@ -258,8 +258,8 @@ async fn stop_in_order(site: Site, campaign: Option<Campaign>) {
         scribes.push(scribe.finish(EVENT_GRACE));
     }
     let stopped = join_all(stopped).await;
-    join_all(scribes).await;
-    let clean = stopped.iter().all(|how| *how == Stopped::Clean);
+    let finished = join_all(scribes).await;
+    let clean = stopped.iter().all(|how| *how == Stopped::Clean) && finished.iter().all(|how| *how == Finish::Clean);
     if let Some(campaign) = campaign.filter(|_| clean) {
         campaign.resign().await;
     }

@@ -43,6 +43,8 @@ pub(super) struct WriteForm {
 pub(super) struct Faults {
     /// How long an answer to a write of a pod takes.
     pub(super) slow_writes: Duration,
+    /// How long an answer to an event takes.
+    pub(super) slow_events: Duration,
     /// The lease cannot be reached.
     pub(super) no_election: bool,
     /// Watches stay empty.
@@ -133,6 +135,7 @@ impl Server {
         }
         if uri.contains("/events") {
             write("says");
+            time::sleep(faults.slow_events).await;
             return reply(201, &json!({"metadata": {}, "involvedObject": {}}));
         }
         if *method == Method::GET {

@@ -1,17 +1,16 @@
 //! One request to the API server: paths, content types, the in-flight limit and the write deadline.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Response, header};
+use http::{Method, Request, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use crate::act::classify::{self, Asked};
-use crate::client::{CallError, Permit, in_one_line};
+use crate::client::{CallError, Permit, in_one_line, retry_after};
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::lease::{Fence, Fenced};
 use crate::outcome::{Failure, FailureClass};
@@ -171,7 +170,7 @@ impl Live {
     /// The client limits the time of each attempt.
     async fn exchange(&self, asked: Asked, request: Request<Body>) -> Result<Bytes, Failure> {
         let response = self.client.0.send(request).await.map_err(|error| unanswered(&error))?;
-        let (code, wait) = (response.status(), retry_after(&response));
+        let (code, wait) = (response.status(), retry_after(response.headers()));
         let body = response
             .into_body()
             .collect()
@@ -196,11 +195,6 @@ fn collection_path(kind: Kind, namespace: &str) -> String {
         "{root}{}/{}/namespaces/{namespace}/{}",
         kind.group, kind.version, kind.plural
     )
-}
-
-fn retry_after(response: &Response<Body>) -> Option<Duration> {
-    let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
-    seconds.parse().ok().map(Duration::from_secs)
 }
 
 /// The request did not reach the server only if it was not sent at all; otherwise nobody knows.
@@ -260,7 +254,7 @@ mod tests {
         assert_eq!(class(broken), FailureClass::Unknown);
         let timed_out = CallError::TimedOut {
             server: server(),
-            after: Duration::from_secs(30),
+            after: std::time::Duration::from_secs(30),
         };
         assert_eq!(class(timed_out), FailureClass::Unknown);
         assert_eq!(class(CallError::Withdrawn { server: server() }), FailureClass::Fenced);

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::cache::Identity;
+use crate::client::asked_for;
 use crate::id::{ObjectKey, ResourceVersion, Uid};
 use crate::labels::Interner;
 use crate::meta::{DecodeError, Object};
@@ -231,7 +232,7 @@ impl ServerError {
             code: raw.code,
             reason: raw.reason,
             message: raw.message,
-            retry_after: details.retry_after_seconds.map(Duration::from_secs),
+            retry_after: details.retry_after_seconds.map(asked_for),
             version_too_large: details
                 .causes
                 .iter()

@@ -111,12 +111,14 @@ impl<S: Sink> Pen<S> {
         }
     }
 
-    /// Tries until the server has answered, for about two minutes.
+    /// Tries until the server has answered, for about two minutes. An event that exists once its first answer was lost is
+    /// this one.
     async fn store(&mut self, entry: &Entry) -> Result<(), Refusal> {
         let mut tries = 1;
         loop {
             let refusal = match self.store_once(entry).await {
                 Err(refusal @ Refusal::Unreachable(_)) => refusal,
+                Err(Refusal::Exists) if tries > 1 => return Ok(()),
                 answered => return answered,
             };
             if tries >= TRIES || self.stopped.is_cancelled() {
@@ -291,6 +293,16 @@ mod tests {
             ]
         );
         assert!(bench.exports("events_failed_total 1"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_event_that_was_stored_although_its_answer_was_lost_has_not_failed() {
+        let mut bench = bench([unreachable(), Err(Refusal::Exists), Err(Refusal::Exists)]);
+        bench.say("web", "a");
+        bench.say("web", "b");
+        bench.say("web", "c");
+        bench.calls(4).await;
+        assert!(bench.exports("events_failed_total 1"), "only the one of another");
     }
 
     // proves: deployment/C-75

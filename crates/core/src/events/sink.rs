@@ -33,6 +33,9 @@ pub enum Refusal {
     /// There is no such event (any more).
     #[error("the event does not exist")]
     Missing,
+    /// There is an event of this name already.
+    #[error("the event exists already")]
+    Exists,
     /// Its namespace is being deleted.
     #[error("the namespace is being deleted")]
     NamespaceEnding,
@@ -169,6 +172,8 @@ fn refusal(error: &kube::Error) -> Refusal {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     if status.code == 404 {
         Refusal::Missing
+    } else if status.code == 409 && status.reason == "AlreadyExists" {
+        Refusal::Exists
     } else if causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating") {
         Refusal::NamespaceEnding
     } else {
@@ -202,6 +207,9 @@ mod tests {
         };
         assert_eq!(of("NamespaceTerminating"), Refusal::NamespaceEnding);
         assert!(matches!(of("x"), Refusal::Rejected(_)));
+        let exists = json!({"code": 409, "reason": "AlreadyExists"});
+        let exists = refusal(&kube::Error::Api(serde_json::from_value(exists).unwrap()));
+        assert_eq!(exists, Refusal::Exists);
     }
 
     #[test]

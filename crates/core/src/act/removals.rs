@@ -7,8 +7,8 @@ use http::Method;
 
 use crate::act::body;
 use crate::act::classify::Asked;
-use crate::act::executor::{TRIES, Then, Turn, is_unknown, leaves_doubt, stored};
-use crate::act::live::{Call, JSON, object_path};
+use crate::act::executor::{Then, Turn, stored};
+use crate::act::live::{Call, JSON, Sent, object_path};
 use crate::doubts::Effect;
 use crate::id::ResourceVersion;
 use crate::outcome::{Failure, FailureClass, Receipt, Verb};
@@ -91,17 +91,9 @@ impl Turn<'_> {
     async fn remove(&self, way: Way, delete: &Delete) -> Result<Receipt, Failure> {
         let target = &delete.target;
         let ledger = &self.executor.ledger;
+        let call = way.call(delete, self.version_of(target))?;
         ledger.deleting(&self.owner.key, &target.uid, self.executor.clock.instant());
-        let version = self.version_of(target);
-        let mut in_doubt = false;
-        let mut result = Err(Failure::new(FailureClass::Unknown, "not sent"));
-        for _ in 0..TRIES {
-            result = self.executor.live.write(way.call(delete, version)?).await;
-            in_doubt |= is_unknown(&result);
-            if !(in_doubt && leaves_doubt(&result)) {
-                break;
-            }
-        }
+        let Sent { result, in_doubt } = self.executor.live.write_repeatedly(call).await;
         match result {
             // Kinds that do not return the deleted object, and evictions, answer with a bare Status.
             Ok(reply) => stored(Ok(reply)).or_else(|_| {

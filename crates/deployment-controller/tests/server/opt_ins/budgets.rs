@@ -85,7 +85,10 @@ fn a_rollout_waits_for_a_budget_that_allows_nothing_until_it_is_lifted() {
             .await;
         assert_eq!(scene.look(|state| old_pods(state).len()), 4);
         let metrics = scene.controller().unwrap().metrics().await;
-        assert_eq!(metrics.count("held_up_objects", &[("cause", "DisruptionBudget")]), 1);
+        for kind in ["Deployment", "ReplicaSet"] {
+            let labels = [("kind", kind), ("cause", "DisruptionBudget")];
+            assert_eq!(metrics.count("held_up_objects", &labels), 1, "{kind}");
+        }
         let refusals = metrics.count("rest_client_requests_total", &[("code", "429")]);
         assert!((1..20).contains(&refusals), "{refusals} evictions were asked for");
         lift(scene, "none").await;

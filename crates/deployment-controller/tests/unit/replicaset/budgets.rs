@@ -90,7 +90,7 @@ fn a_refusal_is_explained_and_asked_for_again_but_is_no_failure() {
     );
     assert_eq!(
         explanation.note.message,
-        "2 pods are not evicted yet, the first of them a: The disruption budget web needs 3 healthy pods and has 3 currently"
+        "at least 2 pods are not evicted yet, the first of them a: The disruption budget web needs 3 healthy pods and has 3 currently"
     );
 }
 

@@ -84,6 +84,8 @@ fn a_rollout_waits_for_a_budget_that_allows_nothing_until_it_is_lifted() {
             .until(missed, |state| web(state).says("Progressing") == missed)
             .await;
         assert_eq!(scene.look(|state| old_pods(state).len()), 4);
+        let pods = scene.look(|state| state.active_pods().len());
+        assert!(pods <= 4 + 1 + 1, "{pods} pods are more than surge and one step allow");
         let metrics = scene.controller().unwrap().metrics().await;
         for kind in ["Deployment", "ReplicaSet"] {
             let labels = [("kind", kind), ("cause", "DisruptionBudget")];

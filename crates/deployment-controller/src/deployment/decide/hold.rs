@@ -10,7 +10,7 @@ use std::sync::Arc;
 use workload_core::opt_in::Switch;
 
 use super::draft::Draft;
-use super::revisions::Standing;
+use super::revisions::{self, Standing};
 use crate::deployment::observe::by_age;
 use crate::replicaset::spec::ReplicaSet;
 
@@ -31,7 +31,7 @@ impl Hold {
         let wanted = deployment.spec.wanted();
         let mut active = draft.seen.old.iter().filter(|set| set.replicas > 0).peekable();
         active.peek()?;
-        let goes_back = |new: &ReplicaSet| active.any(|set| by_age(new, set) == Ordering::Less);
+        let goes_back = |new: &ReplicaSet| active.any(|set| is_older(new, set));
         (!draft.seen.found().is_some_and(goes_back)).then_some(Self { at, wanted })
     }
 
@@ -87,6 +87,13 @@ impl Hold {
     fn kept(self, new: i64) -> i64 {
         self.wanted - self.most_updated(new)
     }
+}
+
+/// True if the version of `a` is older than that of `b`. Creation times are whole seconds: of two that were made within one,
+/// the older has the lower first revision. Their names say nothing, and a canary must not pass for the way back.
+fn is_older(a: &ReplicaSet, b: &ReplicaSet) -> bool {
+    let age = |set: &ReplicaSet| (set.meta.created, revisions::first_revision(set));
+    age(a).cmp(&age(b)).then_with(|| by_age(a, b)) == Ordering::Less
 }
 
 fn old_total(draft: &Draft<'_>) -> i64 {

@@ -150,6 +150,26 @@ fn going_back_is_not_held(#[case] hold: &str) {
 
 // proves: field/FR-DP-07
 #[test]
+fn a_canary_of_the_second_in_which_its_predecessor_was_made_is_held_whatever_its_name() {
+    let of_noon = |image, size, revision| {
+        set(image, size, size)
+            .created(super::noon())
+            .annotation(super::REVISION, revision)
+    };
+    let mut cluster = Cluster::of(web(10).opt_in(HOLD, "3"))
+        .with(of_noon("b", 10, "1"))
+        .with(of_noon("a", 0, "2"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "b 7, a 3");
+    for (image, expected) in [("b", "b 10, a 0"), ("a", "b 7, a 3"), ("b", "b 10, a 0")] {
+        cluster.edit(|web| web.image(image));
+        cluster.roll();
+        assert_eq!(cluster.sizes(), expected, "to {image}");
+    }
+}
+
+// proves: field/FR-DP-07
+#[test]
 fn of_two_canaries_the_former_goes() {
     let mut cluster = held("3");
     cluster.roll();

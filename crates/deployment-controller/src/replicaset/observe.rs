@@ -71,12 +71,13 @@ impl Observed {
 
     /// Whether disruption budgets can keep its surplus pods (L-4): those that a rollout takes away. The newest ReplicaSet only
     /// shrinks because somebody wants fewer pods, and one whose Deployment wants none, or is going, has nothing to roll out. A
+    /// newest one that is smaller than its Deployment was an old one a moment ago: its pods are about to be wanted again. A
     /// pause ends no protection: what waits for its budget goes on waiting.
     pub fn disruption_budgets(&self) -> DisruptionBudgets {
         let rolled_out = |deployment: &&Deployment| {
-            !deployment.meta.is_terminating()
-                && deployment.spec.replicas > 0
-                && !self.set.template.same_as(&deployment.spec.template)
+            let replicas = deployment.spec.replicas;
+            let is_newest = self.set.template.same_as(&deployment.spec.template);
+            !deployment.meta.is_terminating() && replicas > 0 && (!is_newest || self.set.replicas < replicas)
         };
         let deployment = self.deployment.as_deref().filter(rolled_out);
         deployment

@@ -1,6 +1,6 @@
 //! Opt-in disruption-budgets: a rollout waits for what budgets allow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use testkit::Scene;
@@ -165,6 +165,32 @@ fn two_budgets_for_one_pod_hold_a_rollout_until_one_goes() {
         scene.until_settled("web").await;
         nothing_failed(scene).await;
     });
+}
+
+// proves: deployment/L-4
+#[test]
+fn going_back_while_a_budget_keeps_pods_takes_none_of_them() {
+    ours_only(async |scene| {
+        scene.settle(respecting(4).rolling(1, 1)).await;
+        let before = scene.look(|state| uids(&old_pods(state)));
+        budget(scene, "none", json!({"minAvailable": 100})).await;
+        scene.set_image("web", "b").await;
+        until_kept(scene, "The disruption budget none").await;
+        scene.set_image("web", "a").await;
+        let back = |state: &State| {
+            state.replica_sets()[0].number("/status/replicas") == 4 && state.replica_sets()[0].size() == 4
+        };
+        scene.until("all pods are wanted again", back).await;
+        assert_eq!(scene.look(|state| uids(&old_pods(state))), before);
+        lift(scene, "none").await;
+        scene.until_settled("web").await;
+        assert_eq!(scene.look(|state| uids(&old_pods(state))), before);
+        nothing_failed(scene).await;
+    });
+}
+
+fn uids(pods: &[&Stored]) -> BTreeSet<String> {
+    pods.iter().map(|pod| pod.uid().to_owned()).collect()
 }
 
 // proves: deployment/L-4

@@ -44,7 +44,11 @@ fn while_a_budget_keeps_pods_of_a_version_no_more_of_it_are_taken() {
     cluster.report("b", 0, 0);
     assert_eq!(cluster.turn().written(), "scale n 0 -> 5");
     cluster.report("n", 5, 2);
-    assert_eq!(cluster.turn().written(), "", "new pods must not pile up beside those that stay");
+    assert_eq!(
+        cluster.turn().written(),
+        "",
+        "new pods must not pile up beside those that stay"
+    );
     cluster.report("a", 8, 8);
     assert_eq!(cluster.turn().written(), "scale a 8 -> 6");
 }

@@ -149,6 +149,39 @@ fn going_back_is_not_held(#[case] hold: &str) {
 }
 
 // proves: field/FR-DP-07
+#[rstest]
+#[case::at_once("25%")]
+#[case::with_room_for_all("100%")]
+fn going_back_from_one_canary_to_a_former_one_is_held_like_that_one(#[case] surge: &str) {
+    let mut cluster = Cluster::settled(web(10).rolling(surge, "25%"));
+    cluster.edit(|web| web.opt_in(HOLD, "2").image("b"));
+    cluster.roll();
+    cluster.broken = vec!["c"];
+    cluster.edit(|web| web.image("c"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 8, b 0, c 2");
+    cluster.edit(|web| web.image("b"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 8, b 2, c 0");
+    cluster.edit(|web| web.image("a"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 10, b 0, c 0");
+}
+
+// proves: field/FR-DP-07
+#[test]
+fn going_back_to_a_version_that_was_let_on_gives_it_its_place_back() {
+    let mut cluster = held("7");
+    cluster.roll();
+    cluster.edit(|web| web.opt_in(HOLD, "2").image("c"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 3, b 5, c 2");
+    cluster.edit(|web| web.image("b"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 3, b 7, c 0");
+}
+
+// proves: field/FR-DP-07
 #[test]
 fn a_canary_of_the_second_in_which_its_predecessor_was_made_is_held_whatever_its_name() {
     let of_noon = |image, size, revision| {

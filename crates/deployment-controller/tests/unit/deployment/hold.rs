@@ -211,6 +211,19 @@ fn of_two_canaries_the_former_goes() {
     assert_eq!(cluster.sizes(), "a 7, b 0, c 3");
 }
 
+// proves: field/FR-DP-07, deployment/D-22
+#[test]
+fn a_former_canary_does_not_grow_with_the_deployment() {
+    let mut cluster = held("2");
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 8, b 2");
+    cluster.broken = vec!["b"];
+    cluster.settle();
+    cluster.edit(|web| web.image("c").replicas(20));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 18, b 0, c 2");
+}
+
 // proves: field/FR-DP-07, deployment/D-9
 #[test]
 fn going_back_to_a_version_does_not_bring_back_a_hold_that_was_removed() {

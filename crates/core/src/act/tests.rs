@@ -12,10 +12,12 @@ use serde_json::{Value, json};
 
 use super::executor::{Executor, ExecutorParts};
 use super::{Ledger, Live};
+use crate::act::ledger::Caches;
 use crate::act::metrics::ActMetrics;
-use crate::cache::Delta;
+use crate::cache::{Delta, Progress};
 use crate::events::recorder::{EventMetrics, recorder};
 use crate::expectations::Settlement;
+use crate::freshness::Freshly;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::labels::Interner;
 use crate::lease::Fence;
@@ -32,6 +34,7 @@ use crate::time::{Clock, SharedClock, SystemClock};
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) line: String,
+    query: String,
     body: Value,
 }
 
@@ -61,6 +64,7 @@ pub(crate) fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send
             let body = body.collect().await.unwrap().to_bytes();
             let request = Seen {
                 line: format!("{} {}", parts.method, parts.uri.path()),
+                query: parts.uri.query().unwrap_or_default().to_owned(),
                 body: serde_json::from_slice(&body).unwrap_or_default(),
             };
             let number = {
@@ -323,7 +327,7 @@ fn adopt(name: &str, uid: &str) -> Claim {
     }
 }
 
-// proves: deployment/C-12, deployment/T-22
+// proves: deployment/C-12, deployment/T-22, deployment/W-1
 #[tokio::test(start_paused = true)]
 async fn three_adoptions_cost_one_live_read_of_the_owner() {
     let world = world(Fence::open(), |number, _| {
@@ -341,6 +345,11 @@ async fn three_adoptions_cost_one_live_read_of_the_owner() {
             "PATCH /api/v1/namespaces/shop/pods/c",
         ]
     );
+    assert_eq!(
+        world.log.lock()[0].query,
+        "",
+        "the server's newest state, not its cache's"
+    );
     assert_eq!(world.body(1)["metadata"]["uid"], "1");
 }
 
@@ -356,7 +365,7 @@ async fn an_owner_that_is_being_deleted_adopts_nothing() {
     assert_eq!(world.lines().len(), 1, "one read, no write");
 }
 
-// proves: deployment/C-12
+// proves: deployment/C-12, deployment/C-15
 #[tokio::test(start_paused = true)]
 async fn an_owner_that_was_replaced_adopts_nothing_but_still_releases() {
     let world = world(Fence::open(), |_, _| object("another", "8"));
@@ -414,7 +423,7 @@ fn status(body: Value) -> StatusWrite {
     }
 }
 
-// proves: deployment/D-65
+// proves: deployment/D-65, deployment/W-4, deployment/W-11
 #[tokio::test(start_paused = true)]
 async fn later_writes_of_a_turn_carry_the_version_that_earlier_ones_returned() {
     let world = world(Fence::open(), |number, _| {
@@ -481,6 +490,53 @@ async fn deletes_go_out_together_and_are_awaited_unless_they_failed() {
     assert_eq!(world.lines().len(), 3);
     assert!(outcome.applied(Verb::Delete, Kind::POD, &ObjectKey::new("shop", "live")));
     assert!(matches!(settlement(&world), Settlement::Unsettled { awaited: 1, .. }));
+}
+
+#[derive(Debug)]
+struct CacheAt(&'static str);
+
+impl Progress for CacheAt {
+    fn seen(&self) -> Option<ResourceVersion> {
+        Some(ResourceVersion::new(self.0))
+    }
+}
+
+/// The kind whose cache, come as far as `seen`, is older than what was written for the owner.
+fn lagging(world: &World, seen: &'static str) -> Option<Kind> {
+    let caches = [Kind::POD, Kind::REPLICA_SET].map(|kind| (kind, Arc::new(CacheAt(seen)) as Arc<dyn Progress>));
+    let Target { key, uid, .. } = owner();
+    match world
+        .ledger
+        .freshness(&key, &uid, &Caches::of(caches), SystemClock.instant())
+    {
+        Freshly::Stale { kind, .. } => Some(kind),
+        Freshly::Fresh | Freshly::HeldTooLong { .. } => None,
+    }
+}
+
+// proves: deployment/C-31
+#[tokio::test(start_paused = true)]
+async fn creates_claims_and_status_are_credited_to_the_owner_and_deletes_to_nobody() {
+    let release = Claim {
+        child: target(Kind::POD, "b", "2", "7"),
+        change: ClaimChange::Release(Uid::new("o1")),
+    };
+    for (stage, waits_for) in [
+        (Stage::Create(pods(1)), Some(Kind::POD)),
+        (Stage::Claim(vec![adopt("a", "1")]), Some(Kind::POD)),
+        (Stage::Claim(vec![release]), Some(Kind::POD)),
+        (
+            Stage::Status(status(json!({"status": {"replicas": 3}}))),
+            Some(Kind::REPLICA_SET),
+        ),
+        (Stage::Delete(vec![delete("a", "1")]), None),
+    ] {
+        let world = world(Fence::open(), |_, _| object("o1", "9"));
+        let what = format!("{stage:?}");
+        world.run(vec![stage]).await;
+        assert_eq!(lagging(&world, "8"), waits_for, "{what}");
+        assert_eq!(lagging(&world, "9"), None, "{what}");
+    }
 }
 
 // proves: deployment/I-4

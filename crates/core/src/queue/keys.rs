@@ -261,7 +261,6 @@ mod tests {
         assert_eq!(take(&mut keys, now).as_deref(), Some("raised"));
     }
 
-    // proves: deployment/C-6
     #[test]
     fn live_keys_leave_before_resynced_ones_and_each_lane_is_first_in_first_out() {
         let now = SystemClock.instant();

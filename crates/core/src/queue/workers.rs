@@ -167,7 +167,7 @@ mod tests {
 
     const DONE: Verdict = Verdict::Done(Wake::OnChange);
 
-    // proves: deployment/C-2, field/FR-RS-03
+    // proves: deployment/C-2
     #[tokio::test(start_paused = true)]
     async fn a_key_added_during_its_turn_has_one_more_turn_afterwards() {
         let mut bench = bench(3, |_| after(Duration::from_secs(1), DONE));

@@ -54,6 +54,20 @@ fn the_rollout_stops_at_the_hold(#[case] hold: &str, #[case] expected: &str) {
     assert_eq!(progressing(&cluster), said);
 }
 
+// proves: field/FR-DP-07
+#[test]
+fn who_does_not_ask_for_a_hold_rolls_as_ever() {
+    let rolled = |mut cluster: Cluster| {
+        cluster.edit(|web| web.image("b"));
+        (cluster.roll(), cluster.sizes())
+    };
+    let (text, sizes) = rolled(Cluster::settled(web(10)));
+    assert_eq!(sizes, "a 0, b 10");
+    assert!(!text.contains("Paused") && !text.contains("Resumed"), "{text}");
+    let unread = Cluster::settled(web(10).opt_in(HOLD, "some"));
+    assert_eq!(rolled(unread), (text, sizes), "an unreadable value is none");
+}
+
 // proves: field/FR-DP-07, deployment/D-84
 #[rstest]
 #[case::raised(Some("6"), "a 4, b 6")]

@@ -33,8 +33,11 @@ pub struct Observed {
     pub failures: Failures,
     /// Adoptions and releases that have to be written.
     pub claims: Vec<plan::Claim>,
-    /// Whether earlier creates and deletes of ours are all in the cache.
+    /// Whether earlier creates and deletes of ours are all in the cache, and all of its pods could be decoded: otherwise
+    /// nobody knows how many are missing or surplus.
     pub children: Children,
+    /// How many of its pods exist that could not be decoded at all.
+    pub unread: usize,
     /// How crowded nodes are, for the choice of victims; empty where nothing is to choose.
     pub crowd: Crowd,
 }
@@ -123,12 +126,14 @@ pub(super) fn observe(caches: &ReplicaSets, key: &ObjectKey, aids: &Aids<'_>) ->
     candidates.retain(|pod| pod.is_active());
     let mut claimed = owner.claim_all(candidates);
     claimed.writes.sort_by(|a, b| a.child.key.cmp(&b.child.key));
+    let unread = pods.unread_of(&set.meta.uid);
     let mut seen = Observed {
         active: claimed.owned().cloned().collect(),
         terminating,
         failures: failures.unwrap_or_default(),
         claims: claimed.writes,
-        children: aids.children,
+        children: if unread > 0 { Children::Unsettled } else { aids.children },
+        unread,
         crowd: Crowd::new(),
         deployment,
         set: Arc::clone(&set),

@@ -135,7 +135,7 @@ fn the_histogram_of_ages_has_upstreams_name_and_buckets() {
         .filter_map(|rest| rest.split_once('"'))
         .map(|(bound, _)| bound)
         .collect();
-    assert_eq!(buckets, ["0.25", "0.5", "1.0", "2.0", "4.0", "8.0", "+Inf"]);
+    assert_eq!(buckets, ["0.25", "0.5", "1", "2", "4", "8", "+Inf"]);
 }
 
 // proves: deployment/C-34

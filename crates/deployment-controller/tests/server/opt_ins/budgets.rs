@@ -19,7 +19,7 @@ fn respecting(replicas: u32) -> Deployment {
 }
 
 /// A budget of this name for the pods of `web`, once it counts them.
-async fn budget(scene: &Scene, name: &str, mut spec: Value) {
+pub(super) async fn budget(scene: &Scene, name: &str, mut spec: Value) {
     spec["selector"] = json!({"matchLabels": {"app": "web"}});
     let budget = json!({
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec,
@@ -115,7 +115,7 @@ fn where_a_budget_spares_one_pod_a_rollout_takes_one_at_a_time() {
 }
 
 /// The smallest number of pods that were ready and not asked to go, from that version on.
-fn fewest_ready(state: &State, since: u64) -> usize {
+pub(super) fn fewest_ready(state: &State, since: u64) -> usize {
     let (mut serving, mut fewest) = (BTreeMap::new(), usize::MAX);
     for write in state.in_order() {
         let pod = &write.object;

@@ -1,5 +1,7 @@
 //! All opt-ins of one Deployment.
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -23,6 +25,11 @@ const ALL: [(&str, &str); 5] = [
 
 fn asking_for_all(web: Deployment) -> Deployment {
     ALL.iter().fold(web, |web, (name, value)| web.opt_in(name, value))
+}
+
+/// `web`, whose pods have the time to end that a test needs.
+fn slow() -> Deployment {
+    deployment("web").set("/spec/template/spec/terminationGracePeriodSeconds", 300)
 }
 
 /// Sets all opt-ins of `web`, or removes them, and waits until that is over.
@@ -66,9 +73,7 @@ fn a_change_of_opt_ins_never_by_itself_touches_a_pod() {
 #[test]
 fn a_rollout_with_all_of_them_keeps_every_bound_and_ends() {
     ours_only(async |scene| {
-        scene
-            .settle(asking_for_all(deployment("web").replicas(6).rolling(2, 1)))
-            .await;
+        scene.settle(asking_for_all(slow().replicas(6).rolling(2, 1))).await;
         budget(scene, "one", json!({"maxUnavailable": 1})).await;
         scene.kubelet().auto_for_image("a");
         let container = json!([{"name": "main", "image": "b"}]);
@@ -76,12 +81,25 @@ fn a_rollout_with_all_of_them_keeps_every_bound_and_ends() {
         let start = scene.merge(Kind::DEPLOYMENT, "web", both).await.version();
         refuse_one(scene).await;
         scene.kubelet().auto();
-        scene
-            .until("it holds", |state| holds(state) && state.sizes() == [4, 4])
-            .await;
-        hold_at(scene, None).await;
-        scene.until_settled("web").await;
+        scene.kubelet().keep_terminating();
+        let rollout = async {
+            scene
+                .until("it holds", |state| holds(state) && state.sizes() == [4, 4])
+                .await;
+            hold_at(scene, None).await;
+            scene.until_settled("web").await;
+        };
+        tokio::select! {
+            () = rollout => {}
+            never = end_one_by_one(scene) => match never {},
+        }
         assert_eq!(scene.look(State::sizes), [0, 8]);
+        let metrics = scene.controller().unwrap().metrics().await;
+        let removed = |verb| metrics.count("write_attempts_total", &[("kind", "Pod"), ("verb", verb)]);
+        assert!(
+            removed("evict") >= 6 && removed("delete") == 0,
+            "old pods go by eviction"
+        );
         scene.never_outside(start, 10, 6);
         scene.look(|state| {
             assert!(fewest_ready(state, start) >= 6, "a budget or a bound was broken");
@@ -93,6 +111,21 @@ fn a_rollout_with_all_of_them_keeps_every_bound_and_ends() {
             }
         });
     });
+}
+
+/// Ends terminating pods one by one, each when nobody does anything any more.
+async fn end_one_by_one(scene: &Scene) -> Infallible {
+    loop {
+        let leaving = |state: &State| {
+            let pods = state.pods();
+            pods.iter()
+                .find(|pod| pod.is_terminating())
+                .map(|pod| pod.name().to_owned())
+        };
+        let pod = scene.find("a pod that terminates", leaving).await;
+        scene.until_quiet_for(Duration::from_millis(300)).await;
+        scene.kubelet().end(&pod).await;
+    }
 }
 
 /// A node refuses the first new pod; the next one waits, as the opt-in says.
@@ -116,7 +149,7 @@ async fn refuse_one(scene: &Scene) {
 
 /// The most pods that were there and had not ended, at any version from that one on.
 fn most_unfinished(state: &State, since: u64) -> usize {
-    let (mut there, mut most) = (std::collections::BTreeMap::new(), 0);
+    let (mut there, mut most) = (BTreeMap::new(), 0);
     for write in state.in_order() {
         let pod = &write.object;
         if pod.kind() == Kind::POD.kind {

@@ -24,9 +24,9 @@ const SOME_LOOKS: Duration = Duration::from_secs(6);
 async fn share(scene: &Scene) {
     let home = scene.server().api().namespace(HOME);
     let (name, group) = (scene.namespace(), "rbac.authorization.k8s.io");
-    let rule = json!({"apiGroups": [LEASE.group], "resources": [LEASE.plural], "verbs": ["*"]});
+    let leases = json!({"apiGroups": [LEASE.group], "resources": [LEASE.plural], "verbs": ["*"]});
     let role = json!({
-        "apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": {"name": name}, "rules": [rule],
+        "apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": {"name": name}, "rules": [leases],
     });
     let binding = json!({
         "apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": {"name": name},

@@ -1,5 +1,7 @@
 //! Who owns what: adoption, release, orphans.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use testkit::api::CONFIG_MAP;
 use testkit::builders::{Manifest as _, Pod, Templated as _, deployment, pod, replica_set};
@@ -51,6 +53,8 @@ fn a_set_relabelled_out_of_the_selector_is_replaced_and_taken_back_when_it_retur
         scene.settle(deployment("web").replicas(2)).await;
         let set = scene.look(|state| state.replica_sets()[0].name().to_owned());
         let label = |value: &str| json!({"metadata": {"labels": {"app": value}}});
+        // Of two sets of the same second the name decides which is the older one.
+        scene.quiet_for(Duration::from_secs(1)).await;
         scene.merge(Kind::REPLICA_SET, &set, label("other")).await;
         scene.until("a twin", |state| state.sizes() == [2, 2]).await;
         scene.until_settled("web").await;

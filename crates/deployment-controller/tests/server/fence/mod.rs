@@ -122,8 +122,19 @@ async fn taken_over(scene: &Scene, standby: &Instance) -> Instant {
 /// Checks that nothing of the old leader reached the server after that moment, not even a read.
 #[track_caller]
 fn silent_since(old: &Proxy, moment: Instant) {
+    nothing_since(old, moment, &Which::all());
+}
+
+/// As [`silent_since`], for an old leader that still lived then: it may have read something before it ended.
+#[track_caller]
+fn no_write_since(old: &Proxy, moment: Instant) {
+    nothing_since(old, moment, &Which::writes());
+}
+
+#[track_caller]
+fn nothing_since(old: &Proxy, moment: Instant, which: &Which) {
     let late: Vec<String> = old
-        .seen(&Which::all())
+        .seen(which)
         .iter()
         .filter(|request| request.passed_on.is_some_and(|at| at >= moment))
         .map(ToString::to_string)

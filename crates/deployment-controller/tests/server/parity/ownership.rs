@@ -46,6 +46,8 @@ fn a_set_adopts_more_pods_than_it_wants() {
         for name in ["one", "two"] {
             scene.kubelet().ready(name).await;
         }
+        // Whoever hears of the set before it hears of the pods makes others first.
+        scene.quiet_for(Duration::from_secs(1)).await;
         scene.create(replica_set("web").replicas(2)).await;
         scene.end_pods().await;
     });

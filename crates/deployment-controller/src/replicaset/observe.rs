@@ -33,10 +33,9 @@ pub struct Observed {
     pub failures: Failures,
     /// Adoptions and releases that have to be written.
     pub claims: Vec<plan::Claim>,
-    /// Whether earlier creates and deletes of ours are all in the cache, and all of its pods could be decoded: otherwise
-    /// nobody knows how many are missing or surplus.
+    /// Whether earlier creates and deletes of ours are all in the cache.
     pub children: Children,
-    /// How many of its pods exist that could not be decoded at all.
+    /// How many of its pods exist that could not be decoded at all: they may be active or not.
     pub unread: usize,
     /// How crowded nodes are, for the choice of victims; empty where nothing is to choose.
     pub crowd: Crowd,
@@ -88,9 +87,16 @@ impl Observed {
             .unwrap_or_default()
     }
 
-    /// How many active pods there are beyond those wanted; negative if some are missing (RS-10).
+    /// How many active pods there are beyond those wanted; negative if some are missing (RS-10). Pods that could not be decoded
+    /// are in nobody's place and take nobody's: none is made for them and none deleted on their account.
     pub fn surplus(&self) -> i64 {
-        i64::try_from(self.active.len()).unwrap_or(i64::MAX) - i64::from(self.set.replicas)
+        let count = |pods: usize| i64::try_from(pods).unwrap_or(i64::MAX);
+        let surplus = count(self.active.len()) - i64::from(self.set.replicas);
+        if surplus < 0 {
+            surplus.saturating_add(count(self.unread)).min(0)
+        } else {
+            surplus
+        }
     }
 }
 
@@ -132,7 +138,7 @@ pub(super) fn observe(caches: &ReplicaSets, key: &ObjectKey, aids: &Aids<'_>) ->
         terminating,
         failures: failures.unwrap_or_default(),
         claims: claimed.writes,
-        children: if unread > 0 { Children::Unsettled } else { aids.children },
+        children: aids.children,
         unread,
         crowd: Crowd::new(),
         deployment,

@@ -23,7 +23,7 @@ pub enum Intent {
 const UNREAD: Duration = Duration::from_mins(1);
 
 /// The plan for one turn. A ReplicaSet that is being deleted claims, creates and deletes nothing (RS-6); while earlier
-/// writes are not all in the cache, or some of its pods cannot be decoded, it is only claimed for (C-25).
+/// writes are not all in the cache it is only claimed for (C-25).
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan<Intent> {
     let mut plan = Plan::quiet(Intent::Scale);
     if !seen.claims.is_empty() {

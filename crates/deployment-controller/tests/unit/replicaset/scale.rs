@@ -172,9 +172,15 @@ fn a_pod_is_deleted_by_name_and_uid() {
 }
 
 #[rstest]
-#[case::missing(3)]
-#[case::surplus(0)]
-fn while_a_pod_cannot_be_decoded_none_is_made_or_deleted_and_it_is_looked_at_again(#[case] replicas: u32) {
+#[case::its_own_place(2, "create 1", "nothing")]
+#[case::others_are_missing(4, "create 3", "create 2")]
+#[case::as_many_as_wanted_without_it(1, "nothing", "nothing")]
+#[case::surplus(0, "delete a", "delete a")]
+fn a_pod_that_cannot_be_decoded_keeps_its_place_and_is_looked_at_again(
+    #[case] replicas: u32,
+    #[case] without: &str,
+    #[case] with: &str,
+) {
     let world = World::of(web(replicas), [owned("a")]);
     let controller = world.controller();
     let plan = || {
@@ -183,7 +189,7 @@ fn while_a_pod_cannot_be_decoded_none_is_made_or_deleted_and_it_is_looked_at_aga
         };
         controller.decide(&seen, world.now)
     };
-    assert_ne!(text(&plan()), "nothing");
+    assert_eq!(text(&plan()), without);
     let unreadable = Identity {
         key: ObjectKey::new("default", "b"),
         uid: Uid::new("b"),
@@ -191,8 +197,8 @@ fn while_a_pod_cannot_be_decoded_none_is_made_or_deleted_and_it_is_looked_at_aga
         controller: Some(Uid::new("uid-of-web")),
     };
     controller.pods.keep(&unreadable, Source::Watch);
-    assert_eq!(text(&plan()), "nothing");
+    assert_eq!(text(&plan()), with);
     assert_eq!(plan().wake, Wake::After(Duration::from_mins(1)));
     controller.pods.remove(&unreadable, Source::Watch);
-    assert_ne!(text(&plan()), "nothing");
+    assert_eq!(text(&plan()), without);
 }

@@ -59,7 +59,9 @@ pub enum Stage {
     /// Removals of objects that have to be patched first, all at once. One whose patch fails stays (job J-91, J-93).
     Depart(Vec<Departure>),
     /// Removals of pods that a disruption budget can refuse, one after the other: what a budget allows goes to the first. A
-    /// refusal is no failure; the others are tried all the same.
+    /// refusal is no failure; the others are tried all the same, until ten in a row were refused or five seconds have passed.
+    /// Those left are not reported; a later turn begins with the first ones again, then goes on with those not asked for
+    /// longest.
     Evict(Vec<Delete>),
     /// Live reads. The answers go into [`crate::workload::Aids::live`] and the decision is taken anew.
     Read(Vec<Address>),

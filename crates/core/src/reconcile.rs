@@ -26,7 +26,8 @@ pub use self::told::{INVALID_OPT_IN, ToldMetrics};
 
 /// How often one turn may ask for live reads and decide anew.
 const ROUNDS: usize = 4;
-/// How often an object is looked at whose cache has been behind for too long: claims and status go on, children wait.
+/// How often an object is looked at whose cache has been behind for too long: claims and status go on, children wait. Also
+/// how often one that cannot be decided about, once its retries are used up: nothing else may ever wake it.
 const RECHECK: Duration = Duration::from_mins(1);
 
 /// Runs turns of one workload.
@@ -83,13 +84,14 @@ impl<W: Workload> Reconciler<W> {
         match self.executor.resolve_doubts(&root).await {
             // Without the right to look it up only time or a cache can tell.
             Err(failure) if failure.class != FailureClass::Rejected => {
-                return failed::<W>(&root, &failure, Wake::OnChange);
+                return failed::<W>(&root, &failure, Wake::After(RECHECK));
             }
             Ok(()) | Err(_) => {}
         }
         let Some(pass) = self.gate(&root) else {
             return Verdict::Held;
         };
+        let undecided = pass.wake.sooner(Wake::After(RECHECK));
         let mut live = LiveReads::default();
         for _ in 0..ROUNDS {
             let now = self.clock.now();
@@ -114,13 +116,13 @@ impl<W: Workload> Reconciler<W> {
             if let Some(Stage::Read(addresses)) = plan.stages.first() {
                 match self.executor.read(addresses, &mut live).await {
                     Ok(()) => continue,
-                    Err(failure) => return failed::<W>(&root, &failure, pass.wake),
+                    Err(failure) => return failed::<W>(&root, &failure, undecided),
                 }
             }
             return self.carry_out(root, &seen, plan, pass.wake).await;
         }
         tracing::warn!(queue = W::QUEUE, %key, rounds = ROUNDS, "no decision within the allowed live reads");
-        Verdict::Retry(Retry::Backoff, Wake::OnChange)
+        Verdict::Retry(Retry::Backoff, undecided)
     }
 
     async fn carry_out(&self, root: Target, seen: &W::Observed, plan: Plan<W::Intent>, at_latest: Wake) -> Verdict {

@@ -51,6 +51,11 @@ impl Account {
         }
     }
 
+    /// Its token.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
     /// Takes one verb on one resource, such as `pods` or `replicasets/status`, away.
     pub async fn forbid(&self, verb: &str, resource: &str) {
         let lists = |rule: &Value, field: &str, wanted: &str| {

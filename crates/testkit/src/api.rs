@@ -17,6 +17,8 @@ pub const SERVICE_ACCOUNT: Kind = core("ServiceAccount", "serviceaccounts");
 pub const NODE: Kind = core("Node", "nodes");
 /// core/v1 ConfigMap.
 pub const CONFIG_MAP: Kind = core("ConfigMap", "configmaps");
+/// core/v1 Service.
+pub const SERVICE: Kind = core("Service", "services");
 /// core/v1 ResourceQuota.
 pub const RESOURCE_QUOTA: Kind = core("ResourceQuota", "resourcequotas");
 /// coordination.k8s.io/v1 Lease.

@@ -33,8 +33,8 @@ pub struct Access {
     pub address: Option<String>,
     /// Another token.
     pub token: Option<String>,
-    /// Another certificate authority, in PEM.
-    pub authority: Option<String>,
+    /// A file that holds the token, and may hold another one later.
+    pub token_file: Option<PathBuf>,
 }
 
 impl Access {
@@ -57,16 +57,14 @@ pub(crate) async fn kubeconfig(server: &Server, program: &Program, access: &Acce
     let config = Kubeconfig::read_from(server.kubeconfig()).expect("a readable kubeconfig");
     let mut config = serde_json::to_value(&config).expect("JSON");
     for user in config["users"].as_array_mut().into_iter().flatten() {
-        user["user"] = json!({ "token": token });
+        user["user"] = match &access.token_file {
+            Some(file) => json!({ "tokenFile": file }),
+            None => json!({ "token": token }),
+        };
     }
     for cluster in config["clusters"].as_array_mut().into_iter().flatten() {
         if let Some(address) = &access.address {
             cluster["cluster"]["server"] = json!(address);
-        }
-        if let Some(authority) = &access.authority {
-            let file = dir.join("authority.pem");
-            std::fs::write(&file, authority).expect("a file");
-            cluster["cluster"] = json!({"server": cluster["cluster"]["server"], "certificate-authority": file});
         }
     }
     let path = dir.join("controller.kubeconfig");

@@ -4,6 +4,9 @@
 //! A test names the rules that it proves in a comment directly above it: `proves: <spec>/<id>, ...`. Field reports are
 //! cited as `field/<id>`. A rule that no test of ours can prove is listed with a reason in docs/parity.md, in the section
 //! about rules without a test: `| <spec>/<id> | reason |`.
+//!
+//! Of a controller that is built, every rule must be proved or exempt, and none both. Of the others it is only told how far
+//! they have come.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +19,18 @@ const PARITY: &str = "docs/parity.md";
 const EXEMPT: &str = "## Rules without a test\n";
 /// The one specification that is not cited by its file's name.
 const FIELD_REPORTS: (&str, &str) = ("field-reports", "field");
+/// Field reports about one controller's kinds, by how their ids begin.
+const ABOUT: [(&str, &str); 7] = [
+    ("FR-CJ-", "cronjob"),
+    ("FR-DP-", "deployment"),
+    ("FR-DS-", "daemonset"),
+    ("FR-JB-", "job"),
+    ("FR-JS-", "jobset"),
+    ("FR-LW-", "lws"),
+    ("FR-ST-", "statefulset"),
+];
+/// Field reports about what all controllers share.
+const ABOUT_ALL: [&str; 2] = ["FR-RS-", "FR-XC-"];
 
 pub(super) fn check(repository: &Repository, report: &mut Report) {
     let specs: BTreeMap<&str, BTreeSet<&str>> = repository.files.iter().filter_map(spec).collect();
@@ -44,10 +59,35 @@ pub(super) fn check(repository: &Repository, report: &mut Report) {
         let mut open: Vec<&str> = rules.iter().copied().collect();
         open.retain(|rule| !proved.contains(&(*spec, *rule)) && !exempt.contains(&(*spec, *rule)));
         open.sort_by_key(|rule| place(rule));
+        for rule in open.iter().filter(|rule| is_built(repository, spec, rule)) {
+            report.problem(
+                PARITY,
+                format!("{spec}/{rule} has neither a test nor a reason to have none"),
+            );
+        }
         report
             .notes
             .push(line(spec, rules.len(), count(&proved), count(&exempt), &open));
     }
+    for (spec, rule) in proved.intersection(&exempt) {
+        report.problem(
+            PARITY,
+            format!("{spec}/{rule} is said to have no test, but one cites it"),
+        );
+    }
+}
+
+/// True if the rule is about a controller that exists.
+fn is_built(repository: &Repository, spec: &str, rule: &str) -> bool {
+    let exists = |controller: &str| {
+        let root = format!("crates/{controller}-controller/src");
+        repository.files.iter().any(|file| file.below(&root).is_some())
+    };
+    if spec != FIELD_REPORTS.1 {
+        return exists(spec);
+    }
+    let about = ABOUT.iter().find(|(prefix, _)| rule.starts_with(prefix));
+    about.is_some_and(|(_, controller)| exists(controller)) || ABOUT_ALL.iter().any(|prefix| rule.starts_with(prefix))
 }
 
 /// Where an id stands in a list: by its letters, then by its number.
@@ -223,6 +263,38 @@ mod tests {
         ];
         assert_eq!(report.notes, expected);
         assert_eq!(report.problems, [""; 0]);
+    }
+
+    #[test]
+    fn an_open_rule_of_a_controller_that_is_built_is_a_problem() {
+        let files = [
+            ("docs/spec/deployment.md", "- D-1 One.\n- D-2 Two.\n"),
+            ("docs/spec/job.md", "- J-1 One.\n"),
+            (
+                "docs/spec/field-reports.md",
+                "FR-DP-01 text\nFR-JB-01 text\nFR-XC-01 text\n",
+            ),
+            ("crates/deployment-controller/src/lib.rs", "// proves: deployment/D-2\n"),
+        ];
+        let mut report = Report::default();
+        check(&Repository::of(&files), &mut report);
+        let found: Vec<_> = report
+            .problems
+            .iter()
+            .map(|problem| problem.split_whitespace().nth(1))
+            .collect();
+        let expected = ["deployment/D-1", "field/FR-DP-01", "field/FR-XC-01"];
+        assert_eq!(found, expected.map(Some), "{:?}", report.problems);
+    }
+
+    #[test]
+    fn a_rule_is_not_both_proved_and_exempt() {
+        let mark = "// proves:";
+        let report = report_of(
+            &format!("{mark} deployment/D-1"),
+            "## Rules without a test\n\n| deployment/D-1 | reason |\n",
+        );
+        assert_eq!(report.problems.len(), 1, "{:?}", report.problems);
     }
 
     #[test]

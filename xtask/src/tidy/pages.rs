@@ -1,4 +1,5 @@
-//! Pages that list something must list all of it: metrics, labels and annotations, opt-ins. A test that a page names must exist.
+//! Pages that list something must list all of it: metrics and the causes in their labels, labels and annotations, opt-ins. A
+//! test that a page names must exist.
 
 use super::Report;
 use super::code::without_tests;
@@ -24,6 +25,9 @@ pub(super) fn check(repository: &Repository, report: &mut Report) {
         let code = without_tests(&file.text);
         for name in metrics(code) {
             demand(repository, METRICS, name, &file.path, report);
+        }
+        for cause in causes(repository, file, code) {
+            demand(repository, METRICS, &format!("`{cause}`"), &file.path, report);
         }
         for word in constants(code) {
             if file.path.ends_with("opt_ins.rs") {
@@ -75,6 +79,27 @@ fn metrics(code: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Values of the label `cause`: the words of what explains why an object does not get on, and constants that are given as
+/// a cause elsewhere.
+fn causes<'a>(repository: &'a Repository, file: &'a File, code: &'a str) -> Vec<&'a str> {
+    let is_word = |text: &&str| {
+        text.starts_with(|c: char| c.is_ascii_uppercase()) && text.bytes().all(|byte| byte.is_ascii_alphabetic())
+    };
+    if file.path.ends_with("/explain.rs") {
+        return code.split('"').skip(1).step_by(2).filter(is_word).collect();
+    }
+    let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let words = repository.file(&format!("{folder}/words.rs"));
+    let constant = |name: &str| {
+        let (_, rest) = words?.text.split_once(&format!("const {name}: &str = \""))?;
+        rest.split_once('"').map(|(text, _)| text)
+    };
+    let names = code.split("cause: words::").skip(1);
+    names
+        .filter_map(|rest| constant(rest.split(|c: char| !c.is_ascii_uppercase() && c != '_').next()?))
+        .collect()
+}
+
 /// The texts of all constants.
 fn constants(code: &str) -> impl Iterator<Item = &str> {
     code.split(": &str = \"")
@@ -115,6 +140,25 @@ mod tests {
         );
         let test = "#[cfg(test)]\nmod tests { registry.register(\"toy\", \"\", x); }";
         assert_eq!(problems(&[("crates/core/src/act/metrics.rs", test)]).len(), 0);
+    }
+
+    #[test]
+    fn a_cause_must_be_on_the_page_of_metrics() {
+        let explain = (
+            "crates/a-controller/src/deployment/explain.rs",
+            "stuck(\"PodEnded\", \"no pod: \"); // \"exceeded quota\"",
+        );
+        let words = (
+            "crates/a-controller/src/deployment/words.rs",
+            "pub const HOLD_AT: &str = \"HoldAt\";",
+        );
+        let conclude = (
+            "crates/a-controller/src/deployment/conclude.rs",
+            "Explanation { cause: words::HOLD_AT, note }",
+        );
+        assert_eq!(problems(&[explain, words, conclude]).len(), 2);
+        let page = (METRICS, "| `PodEnded` | text |\n| `HoldAt` | text |");
+        assert_eq!(problems(&[explain, words, conclude, page]).len(), 0);
     }
 
     #[test]

@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(serde_json::from_slice::<Value>(&body).unwrap(), expected);
     }
 
-    // proves: deployment/C-13, deployment/C-14
+    // proves: deployment/C-13, deployment/C-14, deployment/W-2, deployment/W-8
     #[test]
     fn claims_carry_the_childs_uid() {
         let owner = OwnerReference::controller(Kind::DEPLOYMENT, "web", &Uid::new("o1"));
@@ -210,6 +210,7 @@ mod tests {
         );
     }
 
+    // proves: deployment/W-4, deployment/W-6, deployment/W-11
     #[test]
     fn preconditions_join_what_the_patch_says_about_metadata() {
         let patch = guarded(

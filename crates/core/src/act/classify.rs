@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::client::asked_for;
 use crate::outcome::{Failure, FailureClass};
 
 /// What was asked, as far as the meaning of the answer depends on it.
@@ -110,9 +111,8 @@ fn is_against_a_budget(code: u16, status: &Status) -> bool {
 }
 
 fn wait(status: &Status, retry_after: Option<Duration>) -> Option<Duration> {
-    let said =
-        (status.details.retry_after_seconds > 0).then(|| Duration::from_secs(status.details.retry_after_seconds));
-    retry_after.or(said)
+    let seconds = status.details.retry_after_seconds;
+    retry_after.or_else(|| (seconds > 0).then(|| asked_for(seconds)))
 }
 
 #[cfg(test)]
@@ -218,6 +218,10 @@ mod tests {
         assert_eq!(of(five), FailureClass::Throttled(five));
         assert_eq!(of(None), FailureClass::Throttled(Some(Duration::from_secs(3))));
         assert_eq!(of(five).retry(), Retry::NotBefore(Duration::from_secs(5)));
+        let body = json!({"details": {"retryAfterSeconds": u64::MAX}}).to_string();
+        let longest = Duration::from_secs(1000);
+        let class = failure(Asked::Create, 429, body.as_bytes(), None).class;
+        assert_eq!(class, FailureClass::Throttled(Some(longest)), "nobody waits for ever");
     }
 
     #[test]

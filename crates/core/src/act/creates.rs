@@ -7,10 +7,10 @@ use http::Method;
 
 use crate::act::body;
 use crate::act::classify::Asked;
-use crate::act::executor::{TRIES, Then, Turn, is_unknown, leaves_doubt, stored};
-use crate::act::live::{Call, JSON, Stored};
+use crate::act::executor::{Then, Turn, stored};
+use crate::act::live::{Call, JSON, Sent, Stored, is_unknown};
 use crate::act::{names, slow_start};
-use crate::doubts::Effect;
+use crate::doubts::{Doubt, Effect};
 use crate::id::{Kind, ObjectKey};
 use crate::outcome::{Failure, FailureClass, Receipt, Verb};
 use crate::plan::{Address, Create, NewName, Note};
@@ -67,55 +67,57 @@ impl Turn<'_> {
     /// The name under which an earlier create may still arrive, if there is one: two creates under one name make one object.
     fn first_name(&self, create: &Create) -> (Arc<str>, Past) {
         let now = self.executor.clock.instant();
-        let doubtful = match &create.name {
-            NewName::Random(_) => self.executor.ledger.doubtful_name(&self.owner.key, create.kind, now),
+        let unborn = match &create.name {
+            NewName::Random(_) => self.executor.ledger.take_unborn(&self.owner.key, create.kind, now),
             NewName::Exact(_) => None,
         };
-        doubtful.map_or_else(
+        unborn.map_or_else(
             || (names::choose(&create.name), Past::None),
-            |name| (name, Past::AnswerLost),
+            |doubt| (Arc::clone(&doubt.address.key.name), Past::AnswerLost(doubt)),
         )
     }
 
-    /// Creates under exactly this name. While it is in doubt whether that has happened the same create is sent again; if the
-    /// name is taken by then, whoever controls the object says whether it is ours.
+    /// Creates under exactly this name. If the name is taken although that may have been us, whoever controls the object says
+    /// whether it is ours.
     async fn create_named(&self, create: &Create, name: &Arc<str>, past: Past) -> Result<Receipt, Failure> {
         let key = ObjectKey::new(Arc::clone(&create.namespace), Arc::clone(name));
-        let ledger = &self.executor.ledger;
-        ledger.creating(&self.owner.key, create.kind, &key, self.executor.clock.instant());
-        let mut in_doubt = past == Past::AnswerLost;
-        let mut result = Err(Failure::new(FailureClass::Unknown, "not sent"));
-        for _ in 0..TRIES {
-            result = stored(self.send_create(create, name).await);
-            in_doubt |= is_unknown(&result);
-            let is_taken = |failure: &Failure| failure.class == FailureClass::AlreadyExists;
-            if in_doubt && result.as_ref().is_err_and(is_taken) {
-                result = self.ours(create.kind, &key).await;
+        let (ledger, owner) = (&self.executor.ledger, &self.owner.key);
+        let call = self.call(create, name)?;
+        ledger.creating(owner, create.kind, &key, self.executor.clock.instant());
+        let Sent { result, mut in_doubt } = self.executor.live.write_repeatedly(call).await;
+        let mut result = stored(result);
+        let is_taken = |failure: &Failure| failure.class == FailureClass::AlreadyExists;
+        if (in_doubt || past != Past::None) && result.as_ref().is_err_and(is_taken) {
+            result = self.ours(create.kind, &key).await;
+            in_doubt = true;
+        }
+        in_doubt |= is_unknown(&result);
+        match (result, past) {
+            // A confirmed create is covered by its version (freshness); only one whose fate is unknown stays expected.
+            (Err(failure), _) if in_doubt && !is_proof(&failure) => {
+                self.doubt(Address { kind: create.kind, key }, Effect::Create);
+                Err(Failure::new(FailureClass::Unknown, failure.message))
             }
-            if !(in_doubt && leaves_doubt(&result)) {
-                break;
+            // This one was refused; the earlier one may still arrive.
+            (Err(failure), Past::AnswerLost(doubt)) if !is_proof(&failure) => {
+                ledger.not_applied(owner, doubt);
+                Err(failure)
+            }
+            (result, _) => {
+                ledger.create_settled(create.kind, &key);
+                result
             }
         }
-        let result = result.map_err(|failure| if in_doubt { doubtful(failure) } else { failure });
-        // A confirmed create is covered by its version (freshness); only one whose fate is unknown stays expected.
-        if is_unknown(&result) {
-            self.doubt(Address { kind: create.kind, key }, Effect::Create);
-        } else {
-            ledger.create_settled(create.kind, &key);
-        }
-        result
     }
 
-    async fn send_create(&self, create: &Create, name: &str) -> Result<bytes::Bytes, Failure> {
-        let live = &self.executor.live;
-        let call = Call {
+    fn call(&self, create: &Create, name: &str) -> Result<Call, Failure> {
+        Ok(Call {
             asked: Asked::Create,
             method: Method::POST,
-            path: live.collection(create.kind, &create.namespace),
+            path: self.executor.live.collection(create.kind, &create.namespace),
             content_type: JSON,
             body: body::create(create.kind, &create.namespace, &create.name, name, &create.object)?,
-        };
-        live.write(call).await
+        })
     }
 
     /// The receipt for an object under a name that we have tried to create, if it is controlled by our owner.
@@ -141,25 +143,20 @@ impl Turn<'_> {
 }
 
 /// What happened to a name before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Past {
     None,
     /// A create was sent under it and its answer was lost.
-    AnswerLost,
+    AnswerLost(Doubt),
 }
 
-/// A failure after an attempt whose answer was lost. Unless it proves that there is no such object of ours, the lost attempt
-/// may still have been applied.
-fn doubtful(failure: Failure) -> Failure {
-    let is_proof = matches!(
+/// Whether a failure proves that there is no object of ours under the name, whatever became of attempts whose answers were
+/// lost.
+fn is_proof(failure: &Failure) -> bool {
+    matches!(
         failure.class,
         FailureClass::Missing | FailureClass::AlreadyExists | FailureClass::NamespaceEnding
-    );
-    if is_proof {
-        failure
-    } else {
-        Failure::new(FailureClass::Unknown, failure.message)
-    }
+    )
 }
 
 fn named(note: &Note, name: &str) -> Note {

@@ -16,7 +16,7 @@ use crate::act::classify::Asked;
 use crate::act::ledger::Ledger;
 use crate::act::live::{Call, Live, MERGE, STRATEGIC, Stored};
 use crate::act::metrics::ActMetrics;
-use crate::act::removals::Refusals;
+use crate::act::refusals::Refusals;
 use crate::doubts::{Doubt, Effect};
 use crate::events::Recorder;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
@@ -109,10 +109,6 @@ impl Then {
         if self == Self::GoOn { other } else { Self::Stop }
     }
 }
-
-/// How often a write that names its object is sent while its answer is lost: most often a connection broke that the server
-/// had closed while it was idle. What is in doubt then is looked up before the owner's next turn.
-pub(super) const TRIES: usize = 3;
 
 impl Turn<'_> {
     /// Runs `stages` up to the first that fails.
@@ -265,20 +261,6 @@ fn has_status(object: &Value, field: &str) -> bool {
         .get("status")
         .and_then(|status| status.get(field))
         .is_some_and(|value| !value.is_null())
-}
-
-/// True if nobody knows whether the write was applied.
-pub(super) fn is_unknown<T>(result: &Result<T, Failure>) -> bool {
-    result
-        .as_ref()
-        .is_err_and(|failure| failure.class == FailureClass::Unknown)
-}
-
-/// True if sending a write once more may clear up what became of it: this failure says nothing about that, and passes.
-pub(super) fn leaves_doubt<T>(result: &Result<T, Failure>) -> bool {
-    result
-        .as_ref()
-        .is_err_and(|failure| matches!(failure.class, FailureClass::Unknown | FailureClass::Transient))
 }
 
 /// The receipt in an answer that carries the stored object.

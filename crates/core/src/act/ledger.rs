@@ -65,8 +65,8 @@ impl Ledger {
     }
 
     /// Takes out what is to be looked up for `owner` before its next turn.
-    pub(super) fn take_doubts(&self, owner: &ObjectKey) -> Vec<Doubt> {
-        self.doubts.lock().take(owner)
+    pub(super) fn take_doubts(&self, owner: &ObjectKey, now: Instant) -> Vec<Doubt> {
+        self.doubts.lock().take(owner, now)
     }
 
     /// A write in doubt was not applied. The name of a create is kept for the next one, for it may still arrive.
@@ -81,9 +81,9 @@ impl Ledger {
         }
     }
 
-    /// The name that the next create of this kind for `owner` has to use, because an earlier one may still arrive under it.
-    pub(super) fn doubtful_name(&self, owner: &ObjectKey, kind: Kind, now: Instant) -> Option<Arc<str>> {
-        self.doubts.lock().take_name(owner, kind, now)
+    /// A create of this kind that may still arrive for `owner`; the next one has to use its name.
+    pub(super) fn take_unborn(&self, owner: &ObjectKey, kind: Kind, now: Instant) -> Option<Doubt> {
+        self.doubts.lock().take_unborn(owner, kind, now)
     }
 
     /// A write for `owner` returned this version.

@@ -1,17 +1,16 @@
 //! One request to the API server: paths, content types, the in-flight limit and the write deadline.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Response, header};
+use http::{Method, Request, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use crate::act::classify::{self, Asked};
-use crate::client::{CallError, Permit, in_one_line};
+use crate::client::{CallError, Permit, in_one_line, retry_after};
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::lease::{Fence, Fenced};
 use crate::outcome::{Failure, FailureClass};
@@ -41,14 +40,36 @@ mod kube_client {
     }
 }
 
+/// How often a write that names its object is sent while its connection breaks: most often one that the server had closed
+/// while it was idle. A server that answers, or that does not within the time limit, is not pressed. What is in doubt then is
+/// looked up before the owner's next turn.
+const TRIES: usize = 3;
+
 /// A write, ready to be sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) asked: Asked,
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) content_type: &'static str,
     pub(super) body: Bytes,
+}
+
+/// What came of a write that was sent again while its connection broke.
+#[derive(Debug)]
+pub(super) struct Sent {
+    /// The last answer.
+    pub(super) result: Result<Bytes, Failure>,
+    /// Whether this or an earlier attempt may have been applied without an answer.
+    pub(super) in_doubt: bool,
+}
+
+/// Why a request was not answered with success.
+enum Fault {
+    /// The connection broke.
+    Broke(Failure),
+    /// Anything else.
+    Failed(Failure),
 }
 
 /// The content types of the three write forms, creates and deletes.
@@ -122,22 +143,38 @@ impl Live {
             .map_err(|error| malformed(&error))?;
         match self.exchange(Asked::Existing, request).await {
             Ok(body) => Ok(LiveRead::Found(body)),
-            Err(failure) if failure.class == FailureClass::Missing => Ok(LiveRead::Missing),
-            Err(failure) => Err(failure),
+            Err(Fault::Failed(failure)) if failure.class == FailureClass::Missing => Ok(LiveRead::Missing),
+            Err(fault) => Err(fault.into()),
         }
     }
 
     /// Sends one write. The fence is asked after the wait for a place in flight, and again by the client immediately before
     /// each attempt, after the wait for the rate limit; its answer is the attempt's deadline.
     pub(super) async fn write(&self, call: Call) -> Result<Bytes, Failure> {
+        self.write_once(call).await.map_err(Into::into)
+    }
+
+    /// Sends a write that is harmless to repeat because it names its object, as [`Self::write`] does.
+    pub(super) async fn write_repeatedly(&self, call: Call) -> Sent {
+        let mut in_doubt = false;
+        for _ in 1..TRIES {
+            match self.write_once(call.clone()).await {
+                Err(Fault::Broke(_)) => in_doubt = true,
+                result => return Sent::new(result, in_doubt),
+            }
+        }
+        Sent::new(self.write_once(call).await, in_doubt)
+    }
+
+    async fn write_once(&self, call: Call) -> Result<Bytes, Fault> {
         let _place = self
             .in_flight
             .acquire()
             .await
-            .map_err(|_| fenced("this process is stopping"))?;
+            .map_err(|_| Fault::Failed(fenced("this process is stopping")))?;
         self.fence
             .check(self.clock.instant())
-            .map_err(|lost| fenced(lost.to_string()))?;
+            .map_err(|lost| Fault::Failed(fenced(lost.to_string())))?;
         let (fence, clock) = (self.fence.clone(), Arc::clone(&self.clock));
         let request = Request::builder()
             .method(call.method)
@@ -146,7 +183,7 @@ impl Live {
             .header(header::ACCEPT, JSON)
             .header(header::CONTENT_TYPE, call.content_type)
             .body(Body::from(call.body.to_vec()))
-            .map_err(|error| malformed(&error))?;
+            .map_err(|error| Fault::Failed(malformed(&error)))?;
         self.exchange(call.asked, request).await
     }
 
@@ -169,9 +206,9 @@ impl Live {
     }
 
     /// The client limits the time of each attempt.
-    async fn exchange(&self, asked: Asked, request: Request<Body>) -> Result<Bytes, Failure> {
+    async fn exchange(&self, asked: Asked, request: Request<Body>) -> Result<Bytes, Fault> {
         let response = self.client.0.send(request).await.map_err(|error| unanswered(&error))?;
-        let (code, wait) = (response.status(), retry_after(&response));
+        let (code, wait) = (response.status(), retry_after(response.headers()));
         let body = response
             .into_body()
             .collect()
@@ -181,8 +218,31 @@ impl Live {
         if code.is_success() {
             return Ok(body);
         }
-        Err(classify::failure(asked, code.as_u16(), &body, wait))
+        Err(Fault::Failed(classify::failure(asked, code.as_u16(), &body, wait)))
     }
+}
+
+impl Sent {
+    fn new(result: Result<Bytes, Fault>, earlier_in_doubt: bool) -> Self {
+        let result = result.map_err(Failure::from);
+        let in_doubt = earlier_in_doubt || is_unknown(&result);
+        Self { result, in_doubt }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Broke(failure) | Fault::Failed(failure) => failure,
+        }
+    }
+}
+
+/// True if nobody knows whether the write was applied.
+pub(super) fn is_unknown<T>(result: &Result<T, Failure>) -> bool {
+    result
+        .as_ref()
+        .is_err_and(|failure| failure.class == FailureClass::Unknown)
 }
 
 /// `/apis/apps/v1/namespaces/shop/deployments/web`.
@@ -198,20 +258,18 @@ fn collection_path(kind: Kind, namespace: &str) -> String {
     )
 }
 
-fn retry_after(response: &Response<Body>) -> Option<Duration> {
-    let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
-    seconds.parse().ok().map(Duration::from_secs)
-}
-
 /// The request did not reach the server only if it was not sent at all; otherwise nobody knows.
-fn unanswered(error: &(dyn std::error::Error + 'static)) -> Failure {
+fn unanswered(error: &(dyn std::error::Error + 'static)) -> Fault {
     let mut causes = std::iter::successors(Some(error), |error| (*error).source());
-    let class = match causes.find_map(|cause| cause.downcast_ref::<CallError>()) {
-        Some(CallError::Withdrawn { .. }) => return fenced(Fenced.to_string()),
-        Some(CallError::NotSent { .. } | CallError::Unprepared { .. }) => FailureClass::Transient,
-        Some(CallError::Broken { .. } | CallError::TimedOut { .. }) | None => FailureClass::Unknown,
-    };
-    Failure::new(class, format!("no answer from the server: {}", in_one_line(error)))
+    let failure = |class| Failure::new(class, format!("no answer from the server: {}", in_one_line(error)));
+    match causes.find_map(|cause| cause.downcast_ref::<CallError>()) {
+        Some(CallError::Withdrawn { .. }) => Fault::Failed(fenced(Fenced.to_string())),
+        Some(CallError::NotSent { .. } | CallError::Unprepared { .. }) => {
+            Fault::Failed(failure(FailureClass::Transient))
+        }
+        Some(CallError::TimedOut { .. }) => Fault::Failed(failure(FailureClass::Unknown)),
+        Some(CallError::Broken { .. }) | None => Fault::Broke(failure(FailureClass::Unknown)),
+    }
 }
 
 fn malformed(error: &http::Error) -> Failure {
@@ -240,7 +298,7 @@ mod tests {
     fn only_a_request_that_was_not_sent_is_known_not_to_have_written() {
         let server = || "https://example.com".to_owned();
         let source = || std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into();
-        let class = |error: CallError| unanswered(&kube::Error::Service(error.into())).class;
+        let class = |error: CallError| Failure::from(unanswered(&kube::Error::Service(error.into()))).class;
         let (not_sent, unprepared, broken) = (
             CallError::NotSent {
                 server: server(),
@@ -260,10 +318,11 @@ mod tests {
         assert_eq!(class(broken), FailureClass::Unknown);
         let timed_out = CallError::TimedOut {
             server: server(),
-            after: Duration::from_secs(30),
+            after: std::time::Duration::from_secs(30),
         };
         assert_eq!(class(timed_out), FailureClass::Unknown);
         assert_eq!(class(CallError::Withdrawn { server: server() }), FailureClass::Fenced);
-        assert_eq!(unanswered(&std::io::Error::other("?")).class, FailureClass::Unknown);
+        let other = Failure::from(unanswered(&std::io::Error::other("?")));
+        assert_eq!(other.class, FailureClass::Unknown);
     }
 }

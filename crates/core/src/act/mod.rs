@@ -17,6 +17,7 @@ pub mod metrics;
 pub mod names;
 mod patches;
 mod proof;
+mod refusals;
 mod removals;
 pub mod slow_start;
 

@@ -23,7 +23,7 @@ impl Executor {
     /// applied stays awaited until the cache shows it; what was not is no longer awaited. What cannot be looked up stays in
     /// doubt.
     pub async fn resolve_doubts(&self, owner: &Target) -> Result<(), Failure> {
-        let mut doubts = self.ledger.take_doubts(&owner.key).into_iter();
+        let mut doubts = self.ledger.take_doubts(&owner.key, self.clock.instant()).into_iter();
         while let Some(doubt) = doubts.next() {
             match self.live.read(&doubt.address).await {
                 Ok(answer) => {
@@ -61,11 +61,13 @@ fn proof(effect: &Effect, answer: &LiveRead, owner: &Target) -> Proof {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::time::Duration;
 
     use serde_json::{Value, json};
 
     use crate::act::tests::{Answer, World, classes, delete, object, owner, pods, refusal, settlement, world};
+    use crate::doubts::LATE;
     use crate::expectations::Settlement;
     use crate::lease::Fence;
     use crate::outcome::FailureClass;
@@ -177,5 +179,65 @@ mod tests {
         assert!(!outage.is_settled());
         outage.ends().await;
         assert!(outage.is_settled());
+    }
+
+    /// A refusal of the create by the name that is in doubt proves nothing about the one before, but neither does it put
+    /// itself in doubt.
+    // proves: deployment/C-24
+    #[tokio::test(start_paused = true)]
+    async fn a_refused_repetition_means_what_it_says_and_the_name_is_kept_for_a_minute_after_the_first() {
+        let slow_down = json!({"message": "slow down", "details": {"retryAfterSeconds": 30}});
+        let phase = Arc::new(AtomicUsize::new(0));
+        let now = Arc::clone(&phase);
+        let world = world(Fence::open(), move |_, seen| match now.load(Ordering::SeqCst) {
+            0 => Answer::Broken,
+            _ if seen.line.starts_with("GET") => refusal(404, "NotFound"),
+            1 => Answer::Status(429, slow_down.clone()),
+            2 => refusal(403, "Forbidden"),
+            _ => object("p1", "9"),
+        });
+        world.run(vec![Stage::Create(pods(1))]).await;
+        let throttled = FailureClass::Throttled(Some(Duration::from_secs(30)));
+        for (at, expected) in [(1, throttled), (2, FailureClass::Rejected)] {
+            phase.store(at, Ordering::SeqCst);
+            world.executor.resolve_doubts(&owner()).await.unwrap();
+            let before = world.lines().len();
+            let outcome = world.run(vec![Stage::Create(pods(1))]).await;
+            assert_eq!(classes(&outcome), [expected]);
+            assert_eq!(world.lines().len(), before + 1);
+            assert_eq!(
+                world.body(before)["metadata"]["name"],
+                world.body(0)["metadata"]["name"]
+            );
+            assert_eq!(settlement(&world), Settlement::Settled);
+        }
+        let before = world.lines().len();
+        world.executor.resolve_doubts(&owner()).await.unwrap();
+        assert_eq!(world.lines().len(), before, "nothing new is in doubt");
+        tokio::time::advance(LATE + Duration::from_secs(1)).await;
+        phase.store(3, Ordering::SeqCst);
+        world.run(vec![Stage::Create(pods(1))]).await;
+        assert_ne!(
+            world.body(before)["metadata"]["name"],
+            world.body(0)["metadata"]["name"]
+        );
+    }
+
+    // proves: deployment/C-24
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_answers_is_asked_once() {
+        for (code, expected) in [
+            (429, FailureClass::Throttled(None)),
+            (502, FailureClass::Unknown),
+            (503, FailureClass::Transient),
+            (504, FailureClass::Unknown),
+        ] {
+            let world = world(Fence::open(), move |_, _| refusal(code, "x"));
+            for stage in [Stage::Create(pods(1)), Stage::Delete(vec![delete("a", "p1")])] {
+                let before = world.lines().len();
+                assert_eq!(classes(&world.run(vec![stage]).await), [expected]);
+                assert_eq!(world.lines().len(), before + 1, "{code}");
+            }
+        }
     }
 }

@@ -1,23 +1,24 @@
 //! Removals: deletes, and evictions, which are deletes that a disruption budget can refuse.
 
-use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::future::join_all;
 use http::Method;
-use parking_lot::Mutex;
 
 use crate::act::body;
 use crate::act::classify::Asked;
-use crate::act::executor::{TRIES, Then, Turn, is_unknown, leaves_doubt, stored};
-use crate::act::live::{Call, JSON, object_path};
+use crate::act::executor::{Then, Turn, stored};
+use crate::act::live::{Call, JSON, Sent, object_path};
 use crate::doubts::Effect;
-use crate::id::{ResourceVersion, Uid};
+use crate::id::ResourceVersion;
 use crate::outcome::{Failure, FailureClass, Receipt, Verb};
 use crate::plan::{Address, Delete};
 
-/// How long a pod that a budget protects is left alone. Nobody tells when a budget allows more.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// So many refusals in a row end a series: a budget that keeps these pods keeps the others too, most often.
+const ENOUGH: usize = 10;
+/// No eviction is begun later than this after the first of its series: others wait for the worker, and a process that is
+/// asked to stop waits for the turn. What is left wakes its owner again, by the pods that go or by those that were refused.
+const LONGEST_SERIES: Duration = Duration::from_secs(5);
 
 /// The two ways to remove an object.
 #[derive(Clone, Copy)]
@@ -37,16 +38,26 @@ impl Turn<'_> {
         then
     }
 
-    /// What nobody answers, or what must not be sent, ends the series: the next one would fare no better.
+    /// Evicts one after the other, in short series. What nobody answers, or what must not be sent, ends a series: the next
+    /// one would fare no better. So do [`ENOUGH`] refusals in a row, those counted that are remembered from a moment ago: an
+    /// owner that is woken before it is time to ask again sends nothing. Each series asks for other pods too than the one
+    /// before, so that a pod which no budget protects goes although many before it stay.
     pub(super) async fn evict_in_order(&mut self, evictions: Vec<Delete>) -> Then {
-        let mut then = Then::GoOn;
-        for eviction in evictions {
+        let begin = self.executor.clock.instant();
+        let (mut then, mut in_a_row) = (Then::GoOn, 0);
+        for eviction in self.executor.refusals.in_order(evictions, begin) {
             let result = self.evict(&eviction).await;
             let hopeless = result
                 .as_ref()
                 .is_err_and(|failure| matches!(failure.class, FailureClass::Unknown | FailureClass::Fenced));
+            in_a_row = match &result {
+                Ok(Receipt::Protected { .. }) => in_a_row + 1,
+                Ok(Receipt::Stored { .. } | Receipt::Gone) => 0,
+                Err(_) => in_a_row,
+            };
             then = then.and(self.removed(Verb::Evict, eviction, result));
-            if hopeless {
+            let took = self.executor.clock.instant().saturating_duration_since(begin);
+            if hopeless || in_a_row >= ENOUGH || took >= LONGEST_SERIES {
                 break;
             }
         }
@@ -85,17 +96,9 @@ impl Turn<'_> {
     async fn remove(&self, way: Way, delete: &Delete) -> Result<Receipt, Failure> {
         let target = &delete.target;
         let ledger = &self.executor.ledger;
+        let call = way.call(delete, self.version_of(target))?;
         ledger.deleting(&self.owner.key, &target.uid, self.executor.clock.instant());
-        let version = self.version_of(target);
-        let mut in_doubt = false;
-        let mut result = Err(Failure::new(FailureClass::Unknown, "not sent"));
-        for _ in 0..TRIES {
-            result = self.executor.live.write(way.call(delete, version)?).await;
-            in_doubt |= is_unknown(&result);
-            if !(in_doubt && leaves_doubt(&result)) {
-                break;
-            }
-        }
+        let Sent { result, in_doubt } = self.executor.live.write_repeatedly(call).await;
         match result {
             // Kinds that do not return the deleted object, and evictions, answer with a bare Status.
             Ok(reply) => stored(Ok(reply)).or_else(|_| {
@@ -149,47 +152,10 @@ impl Way {
     }
 }
 
-/// The pods that a budget protected a moment ago.
-#[derive(Debug, Default)]
-pub(super) struct Refusals(Mutex<HashMap<Uid, Refusal>>);
-
-#[derive(Debug)]
-struct Refusal {
-    words: String,
-    until: Instant,
-}
-
-impl Refusals {
-    /// The refusal of this pod, while it is too early to ask again.
-    fn still(&self, pod: &Uid, now: Instant) -> Option<Receipt> {
-        let refusals = self.0.lock();
-        let refusal = refusals.get(pod).filter(|refusal| refusal.until > now)?;
-        Some(Receipt::Protected {
-            words: refusal.words.clone(),
-            again_in: refusal.until.saturating_duration_since(now),
-        })
-    }
-
-    fn remember(&self, pod: &Uid, words: String, now: Instant) -> Receipt {
-        let mut refusals = self.0.lock();
-        refusals.retain(|_, refusal| refusal.until > now);
-        let until = now.checked_add(PATIENCE).unwrap_or(now);
-        let refusal = Refusal {
-            words: words.clone(),
-            until,
-        };
-        refusals.insert(pod.clone(), refusal);
-        Receipt::Protected {
-            words,
-            again_in: PATIENCE,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::act::tests::{Answer, Seen, classes, delete, object, refusal, settlement, world};
+    use crate::act::tests::{Answer, Seen, World, classes, delete, object, refusal, settlement, world};
     use crate::expectations::Settlement;
     use crate::id::{Kind, ObjectKey};
     use crate::lease::Fence;
@@ -269,6 +235,66 @@ mod tests {
         assert_eq!((world.lines().len(), again_in(&outcome)), (2, 10));
         let outcome = world.run(vec![Stage::Delete(vec![delete("guarded", "1")])]).await;
         assert!(outcome.applied(Verb::Delete, Kind::POD, &ObjectKey::new("shop", "guarded")));
+    }
+
+    /// The evictions of so many pods.
+    fn old_pods(count: usize) -> Vec<Stage> {
+        let pod = |at: usize| delete(&at.to_string(), &at.to_string());
+        vec![Stage::Evict((0..count).map(pod).collect())]
+    }
+
+    fn asked(world: &World) -> Vec<String> {
+        let lines = world.lines();
+        lines
+            .iter()
+            .map(|line| line.rsplit('/').nth(1).unwrap().to_owned())
+            .collect()
+    }
+
+    // proves: deployment/L-4
+    #[tokio::test(start_paused = true)]
+    async fn ten_refusals_in_a_row_end_a_series_and_an_owner_woken_early_sends_nothing() {
+        let world = world(Fence::open(), |_, _| no_budget());
+        let outcome = world.run(old_pods(500)).await;
+        assert_eq!((asked(&world).len(), outcome.attempts.len()), (10, 10));
+        for _ in 0..3 {
+            tokio::time::advance(Duration::from_secs(3)).await;
+            let outcome = world.run(old_pods(500)).await;
+            assert_eq!((asked(&world).len(), outcome.attempts.len()), (10, 10));
+        }
+        tokio::time::advance(Duration::from_secs(1)).await;
+        world.run(old_pods(500)).await;
+        assert_eq!(
+            asked(&world)[10..],
+            ["0", "1", "2", "3", "4", "10", "11", "12", "13", "14"]
+        );
+    }
+
+    // proves: deployment/L-4
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_that_may_go_goes_although_many_before_it_stay() {
+        let world = world(Fence::open(), |_, seen| match pod_of(seen) {
+            "499" => Answer::Status(201, json!({"kind": "Status", "status": "Success"})),
+            _ => no_budget(),
+        });
+        let mut rounds = 0;
+        while !asked(&world).contains(&"499".to_owned()) {
+            rounds += 1;
+            assert!(rounds < 100, "never asked for");
+            world.run(old_pods(500)).await;
+            tokio::time::advance(Duration::from_secs(10)).await;
+        }
+        assert!(asked(&world).len() <= (rounds + 1) * ENOUGH);
+    }
+
+    // proves: deployment/L-4
+    #[tokio::test(start_paused = true)]
+    async fn a_series_does_not_keep_its_worker_for_long() {
+        let world = world(Fence::open(), |_, _| {
+            Answer::Late(Duration::from_secs(1), json!({"kind": "Status", "status": "Success"}))
+        });
+        let outcome = world.run(old_pods(500)).await;
+        assert_eq!((asked(&world).len(), classes(&outcome)), (5, Vec::new()));
     }
 
     // proves: deployment/L-4, deployment/C-24

@@ -8,6 +8,7 @@ mod index;
 #[cfg(test)]
 mod sample;
 mod store;
+mod unread;
 mod watch;
 
 use std::sync::Arc;

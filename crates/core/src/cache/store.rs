@@ -10,6 +10,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use super::index::{Index, Shelf};
+use super::unread::Unread;
 use super::{Delta, Progress};
 use crate::id::{ObjectKey, ResourceVersion, Uid};
 use crate::meta::Object;
@@ -39,6 +40,8 @@ pub struct Identity {
     pub uid: Uid,
     /// The version of the event.
     pub version: ResourceVersion,
+    /// The uid of its controller, if it names one.
+    pub controller: Option<Uid>,
 }
 
 #[derive(Debug)]
@@ -47,6 +50,7 @@ struct Shelves<T> {
     by_namespace: Index<Arc<str>, T>,
     by_controller: Index<Uid, T>,
     orphans: Index<Arc<str>, T>,
+    unread: Unread,
     seen: Option<ResourceVersion>,
 }
 
@@ -59,6 +63,12 @@ impl<T: Object> Store<T> {
     /// All objects whose controller has this uid, whatever their namespace.
     pub fn controlled_by(&self, owner: &Uid) -> Vec<Arc<T>> {
         self.shelves.read().by_controller.members(owner)
+    }
+
+    /// How many objects with this controller exist of which no state is known, because none could be decoded. Who counts an
+    /// owner's objects does not see them; to replace them would be to make another with every look.
+    pub fn unread_of(&self, owner: &Uid) -> usize {
+        self.shelves.read().unread.of(owner)
     }
 
     /// All objects of the namespace without a controller.
@@ -95,6 +105,7 @@ impl<T: Object> Store<T> {
             return Vec::new();
         }
         shelves.reach(&object.meta().version, source);
+        shelves.unread.take(&object.meta().key);
         shelves.apply(Arc::new(object))
     }
 
@@ -103,15 +114,20 @@ impl<T: Object> Store<T> {
     pub fn remove(&self, gone: &Identity, source: Source) -> Option<Delta<T>> {
         let mut shelves = self.shelves.write();
         shelves.reach(&gone.version, source);
+        shelves.unread.take(&gone.key);
         shelves.remove_if(&gone.key, |stored| *stored == gone.uid)
     }
 
     /// Takes note of an object that could not be decoded. An earlier copy of it stays as last known; a copy of another
-    /// object under the same key is gone for certain and taken out.
+    /// object under the same key is gone for certain and taken out. Without a copy it counts for [`Store::unread_of`].
     pub fn keep(&self, unreadable: &Identity, source: Source) -> Option<Delta<T>> {
         let mut shelves = self.shelves.write();
         shelves.reach(&unreadable.version, source);
-        shelves.remove_if(&unreadable.key, |stored| *stored != unreadable.uid)
+        let replaced = shelves.remove_if(&unreadable.key, |stored| *stored != unreadable.uid);
+        if shelves.objects.get(&unreadable.key).is_none() {
+            shelves.unread.put(&unreadable.key, unreadable.controller.as_ref());
+        }
+        replaced
     }
 
     /// Ends a list: takes out every object whose key is not among those `present` on the server, and sets the newest
@@ -126,6 +142,7 @@ impl<T: Object> Store<T> {
             .cloned()
             .collect();
         missing.sort_unstable();
+        shelves.unread.retain(present);
         shelves.seen = Some(version);
         missing.iter().filter_map(|key| shelves.remove(key)).collect()
     }
@@ -207,6 +224,7 @@ impl<T: Object> Default for Store<T> {
                 by_namespace: Index::default(),
                 by_controller: Index::default(),
                 orphans: Index::default(),
+                unread: Unread::default(),
                 seen: None,
             }),
         }
@@ -261,6 +279,7 @@ mod tests {
             key: key(name),
             uid: Uid::new(uid),
             version: ResourceVersion::new(version.to_string()),
+            controller: Some(Uid::new("o1")),
         }
     }
 
@@ -370,5 +389,25 @@ mod tests {
         let delta = store.keep(&identity("a", "u2", 7), Source::Watch).unwrap();
         assert_eq!(text(&delta), "-a/u1@5");
         assert!(store.is_empty());
+    }
+
+    #[test]
+    fn an_unreadable_object_without_a_copy_is_counted_for_its_controller_until_it_is_read_or_gone() {
+        let store = Store::default();
+        let unread = |store: &Store<Thing>| store.unread_of(&Uid::new("o1"));
+        apply(&store, &thing("known", "u0", 4), Source::Watch);
+        store.keep(&identity("known", "u0", 5), Source::Watch);
+        assert_eq!(unread(&store), 0, "its last known state counts");
+        for name in ["read", "gone", "lost"] {
+            store.keep(&identity(name, name, 6), Source::Watch);
+            store.keep(&identity(name, name, 7), Source::Watch);
+        }
+        assert_eq!((unread(&store), store.unread_of(&Uid::new("o2"))), (3, 0));
+        apply(&store, &thing("read", "read", 8), Source::Watch);
+        assert_eq!(unread(&store), 2);
+        assert!(store.remove(&identity("gone", "gone", 9), Source::Watch).is_none());
+        assert_eq!(unread(&store), 1);
+        store.finish_list(&HashSet::from([key("known"), key("read")]), ResourceVersion::new("10"));
+        assert_eq!(unread(&store), 0);
     }
 }

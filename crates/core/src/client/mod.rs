@@ -31,6 +31,7 @@ pub use error::{CallError, ClientError};
 /// The client that everything below is built on; named here so that only this module and the senders import kube.
 pub use kube::Client;
 pub use metrics::ClientMetrics;
+pub(crate) use retry::{asked_for, retry_after};
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -5,15 +5,29 @@
 
 use std::time::Duration;
 
-use http::Method;
+use http::{HeaderMap, Method, header};
 
 /// The time that all waits of one call may take together. Callers have deadlines of their own: a server that wants to be
 /// left alone for longer is better reported than waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest wait that a server is believed to want, that of a key that fails again and again. Nobody waits for ever
+/// because of a mistake in an answer.
+const LONGEST: Duration = Duration::from_secs(1000);
 /// How often a call without an answer is repeated.
 const REPETITIONS: u32 = 3;
 /// The wait before the first repetition of a call without an answer; doubles.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
+
+/// The wait that a server asks for in the header of an answer.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
+    seconds.parse().ok().map(asked_for)
+}
+
+/// The wait that a server asks for with so many seconds.
+pub(crate) fn asked_for(seconds: u64) -> Duration {
+    Duration::from_secs(seconds).min(LONGEST)
+}
 
 /// What came of one attempt, as far as repetition is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +110,21 @@ mod tests {
         let mut history = History::default();
         let waits = std::iter::from_fn(|| history.next(&method, path, attempt));
         assert_eq!(waits.count(), repetitions);
+    }
+
+    #[test]
+    fn nobody_waits_for_ever() {
+        let of = |text: &str| retry_after(&HeaderMap::from_iter([(header::RETRY_AFTER, text.parse().unwrap())]));
+        assert_eq!(of("5"), Some(Duration::from_secs(5)));
+        assert_eq!(of("18446744073709551615"), Some(Duration::from_secs(1000)));
+        assert_eq!(of("soon"), None);
+        let mut history = History::default();
+        let wait = |history: &mut History, seconds| {
+            let retry_after = of(seconds);
+            history.next(&Method::GET, "/", Attempt::Answered { code: 429, retry_after })
+        };
+        assert_eq!(wait(&mut history, "1"), Some(Duration::from_secs(1)));
+        assert_eq!(wait(&mut history, "18446744073709551615"), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use tower::{BoxError, Service, ServiceExt};
 
 use super::metrics::ClientMetrics;
-use super::retry::{Attempt, History};
+use super::retry::{Attempt, History, retry_after};
 use super::{CallError, Permit};
 use crate::queue::bucket::TokenBucket;
 use crate::time::SharedClock;
@@ -177,14 +177,10 @@ fn is_watch(uri: &Uri) -> bool {
 
 fn attempt(result: &Result<Response<Bytes>, CallError>) -> Attempt {
     match result {
-        Ok(answer) => {
-            let header = answer.headers().get(header::RETRY_AFTER);
-            let seconds = header.and_then(|value| value.to_str().ok()?.parse().ok());
-            Attempt::Answered {
-                code: answer.status().as_u16(),
-                retry_after: seconds.map(Duration::from_secs),
-            }
-        }
+        Ok(answer) => Attempt::Answered {
+            code: answer.status().as_u16(),
+            retry_after: retry_after(answer.headers()),
+        },
         Err(CallError::NotSent { .. }) => Attempt::NotSent,
         Err(CallError::Broken { .. }) => Attempt::Broken,
         Err(CallError::TimedOut { .. } | CallError::Withdrawn { .. } | CallError::Unprepared { .. }) => {

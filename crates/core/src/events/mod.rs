@@ -11,5 +11,5 @@ pub mod series;
 pub mod sink;
 
 pub use recorder::{EventMetrics, Feed, Recorder, Said, recorder};
-pub use scribe::Scribe;
+pub use scribe::{Finish, Scribe};
 pub use sink::{ApiSink, Sink};

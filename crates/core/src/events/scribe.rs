@@ -16,33 +16,54 @@ const TRIES: u32 = 12;
 /// Wait between two tries; the first wait is a random part of it.
 const PAUSE: Duration = Duration::from_secs(10);
 
+/// How long the last event may take that was begun in time.
+const LAST: Duration = Duration::from_secs(1);
+
 /// A running scribe. Dropping it loses what it has not written yet.
 #[derive(Debug)]
 pub struct Scribe {
     stop: CancellationToken,
+    give_up: CancellationToken,
     task: Task<()>,
+}
+
+/// How a scribe ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// No event is on its way any more.
+    Clean,
+    /// It was cut off: an event may still arrive.
+    CutOff,
 }
 
 impl Scribe {
     /// Writes what comes out of `feed` into `sink`, one event at a time.
     pub fn start<S: Sink>(feed: Feed, sink: S, clock: SharedClock, metrics: &EventMetrics) -> Self {
-        let stop = CancellationToken::new();
+        let (stop, give_up) = (CancellationToken::new(), CancellationToken::new());
         let pen = Pen {
             series: Series::default(),
             sink,
             clock,
             metrics: metrics.clone(),
             stopped: stop.clone(),
+            given_up: give_up.clone(),
         };
         let task = spawn::spawn("events", pen.write_all(feed));
-        Self { stop, task }
+        Self { stop, give_up, task }
     }
 
-    /// Writes what is waiting, each event tried once more at most, and ends; gives up after `grace`.
-    pub async fn finish(self, grace: Duration) {
+    /// Writes what is waiting, each event tried once more at most, and ends. None is begun after `grace`; the last one may
+    /// take a second longer, then it is cut off.
+    pub async fn finish(mut self, grace: Duration) -> Finish {
         self.stop.cancel();
-        if time::timeout(grace, self.task).await.is_err() {
-            tracing::warn!("events were left unwritten at the end");
+        if time::timeout(grace, &mut self.task).await.is_ok() {
+            return Finish::Clean;
+        }
+        tracing::warn!("events were left unwritten at the end");
+        self.give_up.cancel();
+        match time::timeout(LAST, &mut self.task).await {
+            Ok(_) => Finish::Clean,
+            Err(_) => Finish::CutOff,
         }
     }
 }
@@ -53,6 +74,7 @@ struct Pen<S> {
     clock: SharedClock,
     metrics: EventMetrics,
     stopped: CancellationToken,
+    given_up: CancellationToken,
 }
 
 impl<S: Sink> Pen<S> {
@@ -67,7 +89,7 @@ impl<S: Sink> Pen<S> {
                 () = stopped.cancelled() => break,
             }
         }
-        while let Some(said) = feed.try_next() {
+        while let Some(said) = feed.try_next().filter(|_| !self.given_up.is_cancelled()) {
             self.write(said).await;
         }
     }
@@ -89,12 +111,14 @@ impl<S: Sink> Pen<S> {
         }
     }
 
-    /// Tries until the server has answered, for about two minutes.
+    /// Tries until the server has answered, for about two minutes. An event that exists once its first answer was lost is
+    /// this one.
     async fn store(&mut self, entry: &Entry) -> Result<(), Refusal> {
         let mut tries = 1;
         loop {
             let refusal = match self.store_once(entry).await {
                 Err(refusal @ Refusal::Unreachable(_)) => refusal,
+                Err(Refusal::Exists) if tries > 1 => return Ok(()),
                 answered => return answered,
             };
             if tries >= TRIES || self.stopped.is_cancelled() {
@@ -140,24 +164,28 @@ mod tests {
     struct Scripted {
         calls: mpsc::UnboundedSender<String>,
         answers: Arc<Mutex<VecDeque<Result<(), Refusal>>>>,
+        takes: Duration,
     }
 
     impl Scripted {
-        fn answer(&self, verb: &str, entry: &Entry) -> Result<(), Refusal> {
+        async fn answer(&self, verb: &str, entry: &Entry) -> Result<(), Refusal> {
             self.calls
                 .send(format!("{verb} {} x{}", entry.message, entry.count))
                 .unwrap();
+            if !self.takes.is_zero() {
+                time::sleep(self.takes).await;
+            }
             self.answers.lock().pop_front().unwrap_or(Ok(()))
         }
     }
 
     impl Sink for Scripted {
         async fn create(&self, entry: &Entry) -> Result<(), Refusal> {
-            self.answer("create", entry)
+            self.answer("create", entry).await
         }
 
         async fn repeat(&self, entry: &Entry) -> Result<(), Refusal> {
-            self.answer("repeat", entry)
+            self.answer("repeat", entry).await
         }
     }
 
@@ -169,6 +197,10 @@ mod tests {
     }
 
     fn bench(answers: impl IntoIterator<Item = Result<(), Refusal>>) -> Bench {
+        slow_bench(Duration::ZERO, answers)
+    }
+
+    fn slow_bench(takes: Duration, answers: impl IntoIterator<Item = Result<(), Refusal>>) -> Bench {
         let metrics = Metrics::default();
         let event_metrics = metrics.register(EventMetrics::register);
         let (recorder, feed) = recorder(Arc::new(SystemClock), &event_metrics);
@@ -176,6 +208,7 @@ mod tests {
         let sink = Scripted {
             calls: sender,
             answers: Arc::new(Mutex::new(answers.into_iter().collect())),
+            takes,
         };
         Bench {
             recorder,
@@ -262,6 +295,16 @@ mod tests {
         assert!(bench.exports("events_failed_total 1"));
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn an_event_that_was_stored_although_its_answer_was_lost_has_not_failed() {
+        let mut bench = bench([unreachable(), Err(Refusal::Exists), Err(Refusal::Exists)]);
+        bench.say("web", "a");
+        bench.say("web", "b");
+        bench.say("web", "c");
+        bench.calls(4).await;
+        assert!(bench.exports("events_failed_total 1"), "only the one of another");
+    }
+
     // proves: deployment/C-75
     #[tokio::test(start_paused = true)]
     async fn a_full_queue_drops_notes_and_never_waits() {
@@ -290,7 +333,7 @@ mod tests {
         bench.say("web", "a");
         assert_eq!(bench.calls(1).await, ["create a x1"]);
         bench.say("web", "b");
-        bench.scribe.finish(Duration::from_secs(5)).await;
+        assert_eq!(bench.scribe.finish(Duration::from_secs(5)).await, Finish::Clean);
         let mut calls = Vec::new();
         while let Ok(call) = bench.calls.try_recv() {
             calls.push(call);
@@ -300,5 +343,22 @@ mod tests {
             ["create a x1", "create b x1"],
             "each once more, without further waits"
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn at_the_end_no_event_is_begun_after_the_grace_and_one_that_is_cut_off_is_not_passed_over() {
+        for (takes, begun, expected) in [(800, 3, Finish::Clean), (30_000, 1, Finish::CutOff)] {
+            let mut bench = slow_bench(Duration::from_millis(takes), []);
+            for n in 0..100 {
+                bench.say(&n.to_string(), "a");
+            }
+            bench.calls(1).await;
+            assert_eq!(bench.scribe.finish(Duration::from_secs(2)).await, expected);
+            let mut calls = 1;
+            while bench.calls.try_recv().is_ok() {
+                calls += 1;
+            }
+            assert_eq!(calls, begun);
+        }
     }
 }

@@ -1,15 +1,21 @@
 //! Where events go: core/v1 Events on the API server.
 
+use std::error::Error as _;
 use std::future::Future;
+use std::iter;
+use std::sync::Arc;
 
+use http::Request;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use kube::Api;
+use kube::Resource;
 use kube::api::{Patch, PatchParams, PostParams};
+use kube::core::Request as Requests;
 use serde_json::{Value, json};
 
+use crate::client::{CallError, Permit};
 use crate::events::series::Entry;
-use crate::lease::Fence;
+use crate::lease::{Fence, Fenced};
 use crate::time::{self, SharedClock};
 
 /// What stores events.
@@ -27,6 +33,9 @@ pub enum Refusal {
     /// There is no such event (any more).
     #[error("the event does not exist")]
     Missing,
+    /// There is an event of this name already.
+    #[error("the event exists already")]
+    Exists,
     /// Its namespace is being deleted.
     #[error("the namespace is being deleted")]
     NamespaceEnding,
@@ -73,40 +82,42 @@ impl ApiSink {
         }
     }
 
-    /// An event that waited while the lease was lost must not arrive after a successor's first write.
-    fn may_write(&self) -> Result<(), Refusal> {
-        let checked = self.fence.check(self.clock.instant());
-        checked
-            .map(drop)
-            .map_err(|fenced| Refusal::Rejected(fenced.to_string()))
-    }
-
-    fn api(&self, entry: &Entry) -> Api<Event> {
-        Api::namespaced(self.client.clone(), &entry.about.key.namespace)
+    /// An event that waited while the lease was lost must not arrive after a successor's first write: the fence is asked here,
+    /// and again by the client immediately before each attempt.
+    async fn send(&self, mut request: Request<Vec<u8>>) -> Result<(), Refusal> {
+        self.fence.check(self.clock.instant()).map_err(lost)?;
+        let (fence, clock) = (self.fence.clone(), Arc::clone(&self.clock));
+        let permit = Permit::new(move || fence.check(clock.instant()).ok());
+        request.extensions_mut().insert(permit);
+        let sent = self.client.request_text(request).await;
+        sent.map(drop).map_err(|error| refusal(&error))
     }
 }
 
 impl Sink for ApiSink {
     async fn create(&self, entry: &Entry) -> Result<(), Refusal> {
-        self.may_write()?;
         let parameters = PostParams {
             field_manager: Some(self.field_manager.clone()),
             ..PostParams::default()
         };
-        let created = self.api(entry).create(&parameters, &event(entry, self.component)).await;
-        created.map(drop).map_err(|error| refusal(&error))
+        let body = serde_json::to_vec(&event(entry, self.component)).map_err(|error| malformed(&error))?;
+        let request = requests(entry).create(&parameters, body);
+        self.send(request.map_err(|error| malformed(&error))?).await
     }
 
     async fn repeat(&self, entry: &Entry) -> Result<(), Refusal> {
-        self.may_write()?;
         let parameters = PatchParams {
             field_manager: Some(self.field_manager.clone()),
             ..PatchParams::default()
         };
-        let patch = Patch::Merge(repetition(entry));
-        let patched = self.api(entry).patch(&entry.name, &parameters, &patch).await;
-        patched.map(drop).map_err(|error| refusal(&error))
+        let request = requests(entry).patch(&entry.name, &parameters, &Patch::Merge(repetition(entry)));
+        self.send(request.map_err(|error| malformed(&error))?).await
     }
+}
+
+/// The requests about events in the namespace of the event's object.
+fn requests(entry: &Entry) -> Requests {
+    Requests::new(Event::url_path(&(), Some(&entry.about.key.namespace)))
 }
 
 fn event(entry: &Entry, component: &str) -> Event {
@@ -152,11 +163,17 @@ fn repetition(entry: &Entry) -> Value {
 
 fn refusal(error: &kube::Error) -> Refusal {
     let kube::Error::Api(status) = error else {
-        return Refusal::Unreachable(error.to_string());
+        let mut causes = iter::successors(error.source(), |error| (*error).source());
+        return match causes.find_map(|cause| cause.downcast_ref()) {
+            Some(CallError::Withdrawn { .. }) => lost(Fenced),
+            Some(_) | None => Refusal::Unreachable(error.to_string()),
+        };
     };
     let causes = status.details.iter().flat_map(|details| &details.causes);
     if status.code == 404 {
         Refusal::Missing
+    } else if status.code == 409 && status.reason == "AlreadyExists" {
+        Refusal::Exists
     } else if causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating") {
         Refusal::NamespaceEnding
     } else {
@@ -164,12 +181,20 @@ fn refusal(error: &kube::Error) -> Refusal {
     }
 }
 
+fn lost(fenced: Fenced) -> Refusal {
+    Refusal::Rejected(fenced.to_string())
+}
+
+fn malformed(error: &dyn std::error::Error) -> Refusal {
+    Refusal::Rejected(format!("failed to build the request: {error}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
     use crate::plan::{Severity, Target};
-    use http::{Request, Response};
+    use http::Response;
     use http_body_util::BodyExt;
     use kube::client::Body;
     use tokio::sync::mpsc;
@@ -182,6 +207,24 @@ mod tests {
         };
         assert_eq!(of("NamespaceTerminating"), Refusal::NamespaceEnding);
         assert!(matches!(of("x"), Refusal::Rejected(_)));
+        let exists = json!({"code": 409, "reason": "AlreadyExists"});
+        let exists = refusal(&kube::Error::Api(serde_json::from_value(exists).unwrap()));
+        assert_eq!(exists, Refusal::Exists);
+    }
+
+    #[test]
+    fn an_event_that_was_no_longer_permitted_is_not_tried_again() {
+        let server = "https://example.com".to_owned();
+        let of = |error: CallError| refusal(&kube::Error::Service(error.into()));
+        let after = std::time::Duration::from_secs(30);
+        assert!(matches!(
+            of(CallError::Withdrawn { server: server.clone() }),
+            Refusal::Rejected(_)
+        ));
+        assert!(matches!(
+            of(CallError::TimedOut { server, after }),
+            Refusal::Unreachable(_)
+        ));
     }
 
     fn entry(count: i32) -> Entry {
@@ -213,6 +256,12 @@ mod tests {
         let service = tower::service_fn(move |request: Request<Body>| {
             let sender = sender.clone();
             async move {
+                let permit = request.extensions().get::<Permit>();
+                assert_eq!(
+                    format!("{permit:?}"),
+                    "Some(Permit(Some(30s)))",
+                    "the fence is asked before each attempt"
+                );
                 let line = format!("{} {}", request.method(), request.uri());
                 let body = request.into_body().collect().await?.to_bytes();
                 let body: Value = serde_json::from_slice(&body)?;

@@ -19,8 +19,11 @@ pub const PREFIX: &str = "opt-in.workload-controllers/";
 /// How an unknown opt-in is called in metrics, whose labels must not take what users write.
 const UNKNOWN: &str = "unknown";
 
-/// Longest part of a value that is shown to people, in characters.
+/// Longest part of a value that is kept and shown to people, in characters.
 const SHOWN: usize = 64;
+
+/// So many that nobody knows are named one by one; an object can carry thousands.
+const NAMED: usize = 8;
 
 /// Reads the opt-ins that an object carries for the controller of its kind.
 #[derive(Debug)]
@@ -38,7 +41,7 @@ pub struct Rejected {
     pub name: &'static str,
     /// The annotation's key.
     pub key: String,
-    /// The annotation's value.
+    /// The annotation's value, cut to 64 characters.
     pub value: String,
     /// What is wrong with it.
     pub why: String,
@@ -64,19 +67,25 @@ impl<'a> Reader<'a> {
             .ok()
     }
 
-    /// What was rejected, opt-ins that nobody has read among it.
+    /// What was rejected. Of the opt-ins that nobody has read the first eight are named; how many more there are is said in
+    /// one entry.
     pub fn finish(mut self) -> Vec<Rejected> {
         let named = |key: &'a str| key.strip_prefix(PREFIX).filter(|name| name.starts_with(self.prefix));
-        for (key, value) in self.annotations.iter() {
-            let Some(name) = named(key).filter(|name| !self.known.contains(name)) else {
-                continue;
-            };
-            self.rejected.push(Rejected {
-                name: UNKNOWN,
-                key: key.to_owned(),
-                value: value.to_owned(),
-                why: format!("there is no opt-in {name}"),
-            });
+        let unknown = |key: &'a str| named(key).filter(|name| !self.known.contains(name));
+        let mut unknown = self
+            .annotations
+            .iter()
+            .filter_map(|(key, value)| Some((unknown(key)?, value)));
+        let first = unknown.by_ref().take(NAMED);
+        let first: Vec<_> = first
+            .map(|(name, value)| Rejected::unknown(name, value, format!("there is no opt-in {name}")))
+            .collect();
+        let others = unknown.count();
+        self.rejected.extend(first);
+        if others > 0 {
+            let (all, more) = (format!("{}*", self.prefix), format!("{others} more"));
+            let why = format!("only the first {NAMED} opt-ins that do not exist are named");
+            self.rejected.push(Rejected::unknown(&all, &more, why));
         }
         self.rejected
     }
@@ -87,17 +96,23 @@ impl Rejected {
     pub fn new(name: &'static str, text: &str, why: impl Display) -> Self {
         Self {
             name,
+            ..Self::unknown(name, text, why.to_string())
+        }
+    }
+
+    fn unknown(name: &str, text: &str, why: String) -> Self {
+        Self {
+            name: UNKNOWN,
             key: format!("{PREFIX}{name}"),
-            value: text.to_owned(),
-            why: why.to_string(),
+            value: text.chars().take(SHOWN).collect(),
+            why,
         }
     }
 }
 
 impl Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown: String = self.value.chars().take(SHOWN).collect();
-        write!(f, "{}: {shown:?} has no effect: {}", self.key, self.why)
+        write!(f, "{}: {:?} has no effect: {}", self.key, self.value, self.why)
     }
 }
 
@@ -153,8 +168,23 @@ mod tests {
     }
 
     #[test]
+    fn of_many_unknown_names_the_first_are_named_and_the_others_counted() {
+        let key = |at: usize| format!("opt-in.workload-controllers/deployment.x{at:04}");
+        let pairs: Vec<_> = (0..6000).map(|at| (key(at), "1".repeat(at))).collect();
+        let annotations: Labels = pairs.iter().map(|(key, value)| (&**key, &**value)).collect();
+        let rejected = Reader::new(&annotations, "deployment.").finish();
+        assert_eq!(rejected.len(), 9);
+        assert!(rejected[7].to_string().contains("there is no opt-in deployment.x0007"));
+        assert_eq!(
+            rejected[8].to_string(),
+            "opt-in.workload-controllers/deployment.*: \"5992 more\" has no effect: only the first 8 opt-ins that do not exist are named"
+        );
+    }
+
+    #[test]
     fn a_long_value_is_shown_in_part() {
         let rejected = Rejected::new("deployment.hold-at", &"ä".repeat(1000), "too long");
+        assert_eq!(rejected.value, "ä".repeat(64));
         assert!(rejected.to_string().chars().count() < 200, "{rejected}");
     }
 }

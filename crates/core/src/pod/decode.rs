@@ -357,8 +357,32 @@ mod tests {
         assert_eq!([after("05", "09"), after("09", "05")], [Some(4), Some(0)]);
     }
 
+    // proves: field/FR-XC-05
     #[test]
     fn a_cached_pod_is_small() {
         assert!(size_of::<PodView>() <= 256, "{} bytes", size_of::<PodView>());
+    }
+
+    // proves: field/FR-XC-05, field/FR-RS-07
+    #[test]
+    fn of_a_large_pod_only_what_decides_is_kept() {
+        let padding = "padding".repeat(1_000);
+        let pod = json!({
+            "metadata": {
+                "name": "web-1", "uid": "u1", "resourceVersion": "7", "labels": {"app": "web"},
+                "annotations": {"note": padding}, "managedFields": [{"manager": padding}],
+            },
+            "spec": {
+                "volumes": [{"name": padding}],
+                "containers": [{"name": "main", "image": padding, "args": [padding], "env": [{"name": padding}]}],
+            },
+            "status": {"containerStatuses": [{"name": "main", "imageID": padding, "state": {"running": {}}}]},
+        });
+        let kept = format!(
+            "{:?}",
+            PodView::decode(pod.to_string().as_bytes(), &Interner::default()).unwrap()
+        );
+        assert!(kept.contains("web-1"), "{kept}");
+        assert!(!kept.contains("padding"), "{kept}");
     }
 }

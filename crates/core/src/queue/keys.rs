@@ -168,6 +168,11 @@ impl Keys {
         !self.in_line.is_empty()
     }
 
+    /// True if a key is worked on.
+    pub fn is_working(&self) -> bool {
+        !self.taken.is_empty()
+    }
+
     /// Since when each key that is worked on has been.
     pub fn working_since(&self) -> impl Iterator<Item = Instant> {
         self.taken.values().map(|working| working.began)
@@ -256,7 +261,6 @@ mod tests {
         assert_eq!(take(&mut keys, now).as_deref(), Some("raised"));
     }
 
-    // proves: deployment/C-6
     #[test]
     fn live_keys_leave_before_resynced_ones_and_each_lane_is_first_in_first_out() {
         let now = SystemClock.instant();

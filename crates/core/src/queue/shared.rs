@@ -28,6 +28,8 @@ struct Shared {
     name: &'static str,
     state: Mutex<State>,
     changed: Notify,
+    /// The last turn under way has ended.
+    at_rest: Notify,
     clock: SharedClock,
     meters: Meters,
 }
@@ -66,6 +68,7 @@ impl Queue {
             name,
             state: Mutex::new(state),
             changed: Notify::new(),
+            at_rest: Notify::new(),
             clock,
             meters: metrics.of(name),
         }));
@@ -115,6 +118,17 @@ impl Queue {
         let mut state = self.0.state.lock();
         if state.door == Door::Open {
             state.door = Door::Held;
+        }
+    }
+
+    /// Waits until no key is worked on. A queue that hands out keys may have moved on by the time the caller looks.
+    pub async fn at_rest(&self) {
+        loop {
+            let at_rest = self.0.at_rest.notified();
+            if !self.0.state.lock().keys.is_working() {
+                return;
+            }
+            at_rest.await;
         }
     }
 
@@ -190,7 +204,11 @@ impl Queue {
             state.keys.add_at(key.clone(), at);
             self.0.meters.retried();
         }
+        let is_working = state.keys.is_working();
         drop(state);
+        if !is_working {
+            self.0.at_rest.notify_waiters();
+        }
         self.0.meters.worked(ended.saturating_duration_since(began), result);
         self.0.changed.notify_one();
     }

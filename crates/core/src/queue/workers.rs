@@ -167,7 +167,7 @@ mod tests {
 
     const DONE: Verdict = Verdict::Done(Wake::OnChange);
 
-    // proves: deployment/C-2, field/FR-RS-03
+    // proves: deployment/C-2
     #[tokio::test(start_paused = true)]
     async fn a_key_added_during_its_turn_has_one_more_turn_afterwards() {
         let mut bench = bench(3, |_| after(Duration::from_secs(1), DONE));
@@ -200,6 +200,23 @@ mod tests {
         assert!(bench.began.try_recv().is_err(), "held, not lost");
         bench.queue.open();
         assert_eq!(bench.turns(1).await[0].0, "d");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_held_queue_is_at_rest_when_the_turns_under_way_have_ended() {
+        let mut bench = bench(2, |name| {
+            after(Duration::from_secs(if name == "slow" { 5 } else { 1 }), DONE)
+        });
+        bench.queue.at_rest().await;
+        bench.queue.open();
+        for name in ["slow", "fast", "late"] {
+            bench.add(name);
+        }
+        bench.turns(2).await;
+        bench.queue.hold();
+        bench.queue.at_rest().await;
+        assert_eq!((SystemClock.instant() - bench.start).as_secs(), 5);
+        assert!(bench.began.try_recv().is_err(), "late is not begun");
     }
 
     // proves: deployment/C-3, deployment/C-4

@@ -28,6 +28,7 @@ use crate::workload::{Aids, Children, Conclusion, LiveRead, Observation, RetryLi
 enum Does {
     Nothing,
     Adopts,
+    Releases,
     Creates,
     Patches,
     AsksOnce,
@@ -102,6 +103,11 @@ impl Workload for Toy {
             Does::Adopts => Some(Stage::Claim(vec![Claim {
                 child: target(Kind::POD, "a", "p1", "7"),
                 change: ClaimChange::Adopt(OwnerReference::controller(Kind::REPLICA_SET, "web", &Uid::new("o1"))),
+                finalizer: None,
+            }])),
+            Does::Releases => Some(Stage::Claim(vec![Claim {
+                child: target(Kind::POD, "a", "p1", "7"),
+                change: ClaimChange::Release(Uid::new("o1")),
                 finalizer: None,
             }])),
             Does::Creates => (seen.children == Children::Settled).then(|| {
@@ -212,6 +218,7 @@ fn stored(version: &'static str) -> impl Fn(&Seen) -> Answer + Send + Sync {
     move |_| object("o1", version)
 }
 
+// proves: deployment/RS-3
 #[tokio::test(start_paused = true)]
 async fn a_turn_observes_decides_acts_concludes_and_writes_the_status_last() {
     let scene = scene(Does::Patches, stored("5"));
@@ -229,7 +236,7 @@ async fn a_turn_observes_decides_acts_concludes_and_writes_the_status_last() {
     );
 }
 
-// proves: deployment/C-15
+// proves: deployment/C-15, deployment/RS-3
 #[tokio::test(start_paused = true)]
 async fn a_failed_adoption_ends_the_turn_without_a_status_write() {
     let scene = scene(Does::Adopts, |seen| {
@@ -241,6 +248,14 @@ async fn a_failed_adoption_ends_the_turn_without_a_status_write() {
     });
     assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
     assert_eq!(scene.told(), ["observe", "decide", "GET web", "PATCH a"]);
+}
+
+// proves: deployment/C-15
+#[tokio::test(start_paused = true)]
+async fn a_failed_release_ends_the_turn_without_a_status_write() {
+    let scene = scene(Does::Releases, |_| refusal(500, "x"));
+    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
+    assert_eq!(scene.told(), ["observe", "decide", "PATCH a"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -266,7 +281,24 @@ async fn any_other_failure_is_concluded_and_then_retried() {
     );
 }
 
-// proves: deployment/C-30, deployment/C-32
+// proves: deployment/C-4
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_made_in_a_namespace_that_is_going_is_not_tried_again() {
+    let scene = scene(Does::Creates, |seen| {
+        if seen.line.starts_with("POST") {
+            let causes = json!([{"reason": "NamespaceTerminating"}]);
+            Answer::Status(
+                403,
+                json!({"kind": "Status", "reason": "Forbidden", "message": "no", "details": {"causes": causes}}),
+            )
+        } else {
+            object("o1", "5")
+        }
+    });
+    assert_eq!(scene.turn().await, Verdict::Retry(Retry::OnChange, Wake::OnChange));
+}
+
+// proves: deployment/C-30, deployment/C-32, deployment/RS-3
 #[tokio::test(start_paused = true)]
 async fn no_turn_is_taken_while_a_cache_is_older_than_our_own_write() {
     let scene = scene(Does::Nothing, stored("8"));
@@ -366,10 +398,30 @@ async fn a_live_read_is_answered_before_the_decision_is_taken_anew() {
     );
 }
 
+const IN_A_MINUTE: Wake = Wake::After(Duration::from_mins(1));
+
+// proves: deployment/C-4
+#[tokio::test(start_paused = true)]
+async fn who_cannot_be_decided_about_is_looked_at_again_although_the_retries_are_used_up() {
+    let in_doubt = scene(Does::Creates, |seen| {
+        if seen.line.starts_with("POST") {
+            Answer::Broken
+        } else if seen.line.starts_with("GET") {
+            refusal(503, "x")
+        } else {
+            object("o1", "5")
+        }
+    });
+    assert_eq!(in_doubt.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
+    assert_eq!(in_doubt.turn().await, Verdict::Retry(Retry::Backoff, IN_A_MINUTE));
+    let asking = scene(Does::AsksOnce, |_| refusal(503, "x"));
+    assert_eq!(asking.turn().await, Verdict::Retry(Retry::Backoff, IN_A_MINUTE));
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_asks_without_end_is_tried_again_later() {
     let scene = scene(Does::AsksAlways, |_| refusal(404, "NotFound"));
-    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
+    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, IN_A_MINUTE));
     assert_eq!(scene.told().iter().filter(|what| *what == "GET web").count(), 4);
 }
 

@@ -94,7 +94,8 @@ impl Told {
             return Vec::new();
         }
         let record = self.record(&mut objects, object);
-        record.rejected.retain(|known| rejected.contains(known));
+        let now: HashSet<&Rejected> = rejected.iter().collect();
+        record.rejected.retain(|known| now.contains(known));
         let news = rejected.iter().filter(|each| record.rejected.insert((*each).clone()));
         news.map(|each| {
             let (kind, name) = (self.kind.kind, each.name);

@@ -91,7 +91,7 @@ mod tests {
     use serde_json::json;
     use std::collections::HashSet;
 
-    // proves: deployment/C-60, deployment/C-61
+    // proves: deployment/C-61
     #[rstest]
     #[case::nothing("", None, 2_166_136_261, "65bb57b6b5")]
     #[case::one_letter("a", None, 3_826_002_220, "7d6b446664")]
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(safe_encode(sum.value()), encoded);
     }
 
-    // proves: deployment/C-60, deployment/C-63, deployment/C-64
+    // proves: deployment/C-63, deployment/C-64
     #[test]
     fn a_template_has_one_hash_per_collision_count() {
         let template = |image: &str| {

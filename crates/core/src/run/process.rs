@@ -9,7 +9,7 @@ use futures::future::join_all;
 use crate::act::metrics::ActMetrics;
 use crate::cache::{CacheAids, CacheMetrics, Scope};
 use crate::client::Client;
-use crate::events::EventMetrics;
+use crate::events::{EventMetrics, Finish};
 use crate::labels::Interner;
 use crate::lease::{Campaign, Candidacy, Fence, LeaseLock, LeaseMetrics, Timing};
 use crate::metrics::Metrics;
@@ -29,6 +29,9 @@ const EVENT_GRACE: Duration = Duration::from_secs(2);
 /// Every object gets a turn at least this often, whatever happens; the actual time is spread up to twice that
 /// (deployment C-6).
 const RESYNC: Duration = Duration::from_hours(12);
+/// The pause before all caches list once more because one has noticed another history meanwhile: servers behind one address
+/// that do not agree must not make it a tight loop.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// What a process is called.
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +142,7 @@ impl Process {
 
     async fn work(&self) -> Infallible {
         tracing::info!("leading");
-        self.site.loops.iter().for_each(Loop::open);
+        self.open();
         loop {
             tokio::select! {
                 () = tokio::time::sleep(RESYNC.mul_f64(1.0 + rand::random::<f64>())) => {
@@ -150,16 +153,30 @@ impl Process {
         }
     }
 
-    /// No turn begins until every cache has listed what the server holds now.
+    /// No turn begins until every cache has listed what the server holds now. The lists begin when the turns under way have
+    /// ended: whatever they have written is in them. Nothing that was written before is waited for any more.
     async fn start_over(&self) {
+        join_all(self.site.loops.iter().map(Loop::rest)).await;
         self.refreshed().await;
-        self.site.other_history.is_dealt_with();
-        self.site.loops.iter().for_each(Loop::start_over);
-        tracing::info!("going on with the server as it is now");
+        if self.open() {
+            tracing::info!("going on with the server as it is now");
+        } else {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Lets turns begin, unless a cache has noticed another history since the lists were asked for: then the caches may not
+    /// all show the same one, and `work` starts over.
+    fn open(&self) -> bool {
+        let loops = &self.site.loops;
+        self.site
+            .other_history
+            .unless_noticed(|| loops.iter().for_each(Loop::open))
     }
 
     /// Lists anew, and waits until every cache shows it.
     async fn refreshed(&self) {
+        self.site.other_history.is_dealt_with();
         self.site.caches.iter().for_each(|cache| cache.refresh());
         self.synced().await;
     }
@@ -228,7 +245,7 @@ fn supplies(parts: Parts, fence: Fence) -> Supplies {
 }
 
 /// Ends turns, writes events, gives the lease back: in this order, so that nothing of ours arrives after a successor has
-/// begun. With a turn cut off nobody knows what is still on its way; then the lease is left to expire.
+/// begun. With a turn or an event cut off nobody knows what is still on its way; then the lease is left to expire.
 async fn stop_in_order(site: Site, campaign: Option<Campaign>) {
     let (mut stopped, mut scribes) = (Vec::new(), Vec::new());
     for each in site.loops {
@@ -241,8 +258,8 @@ async fn stop_in_order(site: Site, campaign: Option<Campaign>) {
         scribes.push(scribe.finish(EVENT_GRACE));
     }
     let stopped = join_all(stopped).await;
-    join_all(scribes).await;
-    let clean = stopped.iter().all(|how| *how == Stopped::Clean);
+    let finished = join_all(scribes).await;
+    let clean = stopped.iter().all(|how| *how == Stopped::Clean) && finished.iter().all(|how| *how == Finish::Clean);
     if let Some(campaign) = campaign.filter(|_| clean) {
         campaign.resign().await;
     }

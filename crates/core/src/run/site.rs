@@ -100,10 +100,17 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    /// Begins with all that there is.
+    /// Begins with all that there is, and waits for nothing that was written before.
     pub(super) fn open(&self) {
+        self.ledger.start_over();
         self.queue.open();
         self.resync();
+    }
+
+    /// Begins no turn, and waits for those under way.
+    pub(super) async fn rest(&self) {
+        self.queue.hold();
+        self.queue.at_rest().await;
     }
 
     /// Puts every root object in line, behind what is live (deployment C-6).
@@ -111,12 +118,6 @@ impl Loop {
         for key in (self.roots)() {
             self.queue.add(key, Priority::Resync);
         }
-    }
-
-    /// Goes on with a server of another history, which every cache shows by now.
-    pub(super) fn start_over(&self) {
-        self.ledger.start_over();
-        self.open();
     }
 }
 

@@ -132,7 +132,7 @@ fn undeletable(set: &ReplicaSet) -> Option<Explanation> {
 /// Old pods stay that are to go by eviction.
 fn protected(set: &ReplicaSet) -> Option<Explanation> {
     let (name, kept) = (&set.meta.key.name, set.kept());
-    let message = format!("disruption budgets have not let {kept} pods of old replica set {name} go");
+    let message = format!("disruption budgets keep {kept} of the pods of old replica set {name} that are to go");
     (kept > 0).then(|| stuck(replicaset::words::DISRUPTION_BUDGET, &message))
 }
 

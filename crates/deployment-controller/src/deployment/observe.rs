@@ -39,6 +39,9 @@ pub struct Observed {
     pub children: Children,
     /// What the rollout may wait for, if it has not got on for a while.
     pub stall: Option<Stall>,
+    /// Whether it has to do with pods that could not be decoded: they count as pods that have not ended, and nobody tells when
+    /// they go.
+    pub unread: bool,
 }
 
 /// The ReplicaSet that has the Deployment's template.
@@ -161,6 +164,11 @@ pub(super) fn observe(caches: &Deployments, key: &ObjectKey, aids: &Aids<'_>) ->
         None => NewSet::Missing(vacancy(&deployment, &caches.sets)),
     };
     Observation::Ready(Observed {
+        unread: counts_pods(&deployment)
+            && old
+                .iter()
+                .chain(new.found())
+                .any(|set| caches.pods.unread_of(&set.meta.uid) > 0),
         old_pods: old_pods(&deployment, &old, &caches.pods),
         stall: Stall::observe(&deployment, &new, &old, &caches.pods, aids.now),
         occupancy: occupancy(&deployment, old.iter().chain(new.found()), &caches.pods),
@@ -225,9 +233,15 @@ fn old_pods(deployment: &Deployment, old: &[Arc<ReplicaSet>], pods: &Store<PodVi
     let blocked = deployment.spec.strategy == Strategy::Recreate
         && old.iter().any(|set| {
             let own = pods.controlled_by(&set.meta.uid);
-            own.iter().any(|pod| takes_room(pod))
+            own.iter().any(|pod| takes_room(pod)) || pods.unread_of(&set.meta.uid) > 0
         });
     if blocked { OldPods::Running } else { OldPods::Gone }
+}
+
+/// True if it looks at pods themselves, not only at what ReplicaSets report.
+fn counts_pods(deployment: &Deployment) -> bool {
+    deployment.spec.strategy == Strategy::Recreate
+        || deployment.opt_ins.pod_replacement == PodReplacement::TerminationComplete
 }
 
 /// Counts pods if replacements have to wait for their end. That a ReplicaSet has taken in its latest size means that it makes
@@ -245,7 +259,7 @@ fn occupancy<'a>(
     }
     let count = |set: &ReplicaSet| {
         let own = pods.controlled_by(&set.meta.uid);
-        let shown = own.iter().filter(|pod| takes_room(pod)).count();
+        let shown = own.iter().filter(|pod| takes_room(pod)).count() + pods.unread_of(&set.meta.uid);
         i64::try_from(shown)
             .unwrap_or(i64::MAX)
             .max(i64::from(set.status.replicas))

@@ -131,8 +131,9 @@ fn protection(outcome: &Outcome) -> Option<Explanation> {
     let (pod, words, _) = protected(outcome).next()?;
     let message = match protected(outcome).count() {
         1 => format!("pod {} is not evicted yet: {words}", pod.name),
+        // Not every pod is asked for at once.
         count => format!(
-            "{count} pods are not evicted yet, the first of them {}: {words}",
+            "at least {count} pods are not evicted yet, the first of them {}: {words}",
             pod.name
         ),
     };

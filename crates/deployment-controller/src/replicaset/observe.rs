@@ -35,6 +35,8 @@ pub struct Observed {
     pub claims: Vec<plan::Claim>,
     /// Whether earlier creates and deletes of ours are all in the cache.
     pub children: Children,
+    /// How many of its pods exist that could not be decoded at all: they may be active or not.
+    pub unread: usize,
     /// How crowded nodes are, for the choice of victims; empty where nothing is to choose.
     pub crowd: Crowd,
 }
@@ -71,12 +73,13 @@ impl Observed {
 
     /// Whether disruption budgets can keep its surplus pods (L-4): those that a rollout takes away. The newest ReplicaSet only
     /// shrinks because somebody wants fewer pods, and one whose Deployment wants none, or is going, has nothing to roll out. A
+    /// newest one that is smaller than its Deployment was an old one a moment ago: its pods are about to be wanted again. A
     /// pause ends no protection: what waits for its budget goes on waiting.
     pub fn disruption_budgets(&self) -> DisruptionBudgets {
         let rolled_out = |deployment: &&Deployment| {
-            !deployment.meta.is_terminating()
-                && deployment.spec.replicas > 0
-                && !self.set.template.same_as(&deployment.spec.template)
+            let replicas = deployment.spec.replicas;
+            let is_newest = self.set.template.same_as(&deployment.spec.template);
+            !deployment.meta.is_terminating() && replicas > 0 && (!is_newest || self.set.replicas < replicas)
         };
         let deployment = self.deployment.as_deref().filter(rolled_out);
         deployment
@@ -84,9 +87,16 @@ impl Observed {
             .unwrap_or_default()
     }
 
-    /// How many active pods there are beyond those wanted; negative if some are missing (RS-10).
+    /// How many active pods there are beyond those wanted; negative if some are missing (RS-10). Pods that could not be decoded
+    /// are in nobody's place and take nobody's: none is made for them and none deleted on their account.
     pub fn surplus(&self) -> i64 {
-        i64::try_from(self.active.len()).unwrap_or(i64::MAX) - i64::from(self.set.replicas)
+        let count = |pods: usize| i64::try_from(pods).unwrap_or(i64::MAX);
+        let surplus = count(self.active.len()) - i64::from(self.set.replicas);
+        if surplus < 0 {
+            surplus.saturating_add(count(self.unread)).min(0)
+        } else {
+            surplus
+        }
     }
 }
 
@@ -122,12 +132,14 @@ pub(super) fn observe(caches: &ReplicaSets, key: &ObjectKey, aids: &Aids<'_>) ->
     candidates.retain(|pod| pod.is_active());
     let mut claimed = owner.claim_all(candidates);
     claimed.writes.sort_by(|a, b| a.child.key.cmp(&b.child.key));
+    let unread = pods.unread_of(&set.meta.uid);
     let mut seen = Observed {
         active: claimed.owned().cloned().collect(),
         terminating,
         failures: failures.unwrap_or_default(),
         claims: claimed.writes,
         children: aids.children,
+        unread,
         crowd: Crowd::new(),
         deployment,
         set: Arc::clone(&set),

@@ -1,6 +1,8 @@
 //! Who owns what: adoption, release, orphans.
 
-use serde_json::json;
+use std::time::Duration;
+
+use serde_json::{Value, json};
 use testkit::api::CONFIG_MAP;
 use testkit::builders::{Manifest as _, Pod, Templated as _, deployment, pod, replica_set};
 use testkit::names;
@@ -51,6 +53,8 @@ fn a_set_relabelled_out_of_the_selector_is_replaced_and_taken_back_when_it_retur
         scene.settle(deployment("web").replicas(2)).await;
         let set = scene.look(|state| state.replica_sets()[0].name().to_owned());
         let label = |value: &str| json!({"metadata": {"labels": {"app": value}}});
+        // Of two sets of the same second the name decides which is the older one.
+        scene.quiet_for(Duration::from_secs(1)).await;
         scene.merge(Kind::REPLICA_SET, &set, label("other")).await;
         scene.until("a twin", |state| state.sizes() == [2, 2]).await;
         scene.until_settled("web").await;
@@ -109,6 +113,38 @@ fn matching_pods_are_adopted_before_they_are_counted_but_no_pod_of_another_owner
             assert!(state.get(Kind::POD, "finished").unwrap().controller().is_none());
             assert_eq!(state.pods_of(&lone_set(state)).len(), 2);
         });
+    });
+}
+
+// proves: deployment/C-13
+#[test]
+fn an_owner_without_control_gets_it_by_adoption_and_other_owners_stay() {
+    scenario(async |scene| {
+        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}});
+        let other = scene.api().create(CONFIG_MAP, &config).await.unwrap();
+        let set = scene.create(replica_set("web").replicas(0)).await;
+        let plain = |object: &Value| {
+            json!({
+                "apiVersion": object["apiVersion"], "kind": object["kind"],
+                "name": object["metadata"]["name"], "uid": object["metadata"]["uid"],
+            })
+        };
+        let of_set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": set.at("/metadata")});
+        scene
+            .create(bare_pod("one").owner(plain(&other)).owner(plain(&of_set)))
+            .await;
+        // Adopted, and surplus then.
+        let adopted = |state: &State| {
+            let mut writes = state.writes(Kind::POD).filter(|write| write.before.is_some());
+            let adoption = writes.find(|write| write.changed("/metadata/ownerReferences"))?;
+            adoption.object.at("/metadata/ownerReferences").as_array().cloned()
+        };
+        let mut owners = scene.find("the adoption", adopted).await;
+        owners.sort_by_key(|owner| owner["kind"].to_string());
+        let mut ours = plain(&of_set);
+        ours["controller"] = json!(true);
+        ours["blockOwnerDeletion"] = json!(true);
+        assert_eq!(owners, [plain(&other), ours]);
     });
 }
 

@@ -1,10 +1,10 @@
 //! What kubectl and other parts of Kubernetes make of the controllers' work.
 
 use serde_json::json;
-use testkit::Scene;
-use testkit::api::POD_DISRUPTION_BUDGET;
-use testkit::builders::{Manifest as _, Templated as _, deployment, replica_set};
+use testkit::api::{NODE, POD_DISRUPTION_BUDGET, SERVICE};
+use testkit::builders::{Manifest as _, Templated as _, deployment, node, replica_set};
 use testkit::record::State;
+use testkit::{Scene, names};
 use workload_core::id::Kind;
 
 use crate::scenario;
@@ -243,5 +243,58 @@ fn a_disruption_budget_finds_the_size_of_its_workload_through_the_controller_ref
             };
             scene.eventually("the budget counts", counts).await;
         }
+    });
+}
+
+/// Gives every ready pod an address, as its node would.
+async fn give_addresses(scene: &Scene) {
+    let pods = scene.look(|state| names(state.active_pods()));
+    for (number, pod) in pods.iter().enumerate() {
+        let address = format!("10.0.0.{}", number + 1);
+        let status = json!({"status": {"podIP": address, "podIPs": [{"ip": address}]}});
+        scene.merge(Kind::POD, &format!("{pod}/status"), status).await;
+    }
+}
+
+/// Names of the pods to which the Service `web` leads, in their order.
+async fn endpoints(scene: &Scene) -> Vec<String> {
+    let output = scene
+        .kubectl(&[
+            "get",
+            "endpointslices",
+            "--selector=kubernetes.io/service-name=web",
+            "--output=jsonpath={.items[*].endpoints[?(@.conditions.ready==true)].targetRef.name}",
+        ])
+        .await;
+    let mut found: Vec<_> = output.stdout.split_whitespace().map(str::to_owned).collect();
+    found.sort();
+    found
+}
+
+// proves: deployment/I-15
+#[test]
+fn a_service_leads_to_the_pods_of_a_rollout_that_are_ready() {
+    scenario(async |scene| {
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+            "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}});
+        scene.api().create(SERVICE, &service).await.unwrap();
+        // A pod whose node nobody knows is left out.
+        let home = format!("{}-node", scene.namespace());
+        scene.server().api().create(NODE, &node(&home).json()).await.unwrap();
+        scene.settle(deployment("web").replicas(3)).await;
+        let mut before = Vec::new();
+        for image in ["a", "b"] {
+            scene.set_image("web", image).await;
+            scene.until_settled("web").await;
+            give_addresses(scene).await;
+            let mut ready = scene.look(|state| names(state.active_pods()));
+            ready.sort();
+            scene
+                .eventually("its slices list them", async || endpoints(scene).await == ready)
+                .await;
+            assert_ne!(before, ready);
+            before = ready;
+        }
+        scene.server().api().delete(NODE, &home, &json!({})).await.unwrap();
     });
 }

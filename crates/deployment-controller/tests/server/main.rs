@@ -27,6 +27,7 @@ mod scale;
 mod scaling;
 mod takeover;
 mod victims;
+mod writes;
 
 use testkit::object::Stored;
 use testkit::record::State;

@@ -101,7 +101,10 @@ fn a_server_that_comes_back_from_a_backup_is_followed_from_there() {
             scene
                 .eventually("it is noticed", async || told().await.lines().count() == 3)
                 .await;
+            let before = requests(scene).await;
             scene.quiet_for(Duration::from_secs(4)).await;
+            let late = requests(scene).await - before;
+            assert!(late < 20, "{late} requests, more than some late lists and events");
             assert_eq!(scene.look(pods), at_first, "no pod was made or deleted");
 
             scene.kubelet().auto();

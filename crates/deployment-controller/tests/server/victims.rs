@@ -64,7 +64,7 @@ async fn bring(scene: &Scene, pod: &str, is: Is, now: Timestamp) {
     }
 }
 
-// proves: deployment/T-20, deployment/C-50, deployment/C-51, deployment/C-52, deployment/C-53
+// proves: deployment/T-20, deployment/C-50, deployment/C-51, deployment/C-52, deployment/C-53, field/FR-DP-03
 #[test]
 fn the_pod_that_is_worth_least_goes_first() {
     scenario(async |scene| {

@@ -254,7 +254,7 @@ fn base(seen: &Observed) -> JobStatus {
     let released = uncounted
         .succeeded
         .union(&uncounted.failed)
-        .filter(|pod| !seen.tracks(pod));
+        .filter(|pod| seen.is_released(pod));
     for pod in released {
         status.count(pod);
     }

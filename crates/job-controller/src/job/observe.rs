@@ -26,6 +26,8 @@ pub struct Observed {
     pub claims: Vec<plan::Claim>,
     /// Whether earlier creates and deletes of ours are all in the cache.
     pub children: Children,
+    /// How many of its pods cannot be decoded: nobody knows what they are up to.
+    pub unread: usize,
     /// What is remembered of it.
     pub recalled: Recalled,
     /// The pods that still have to be counted (J-40).
@@ -63,9 +65,16 @@ impl Observed {
         }
     }
 
-    /// True if pods may be made and removed, and an end be published (J-33, J-34).
+    /// True if pods may be made and removed, and an end be published (J-33, J-34): not while some of them are unknown.
     pub fn is_settled(&self) -> bool {
-        self.children == Children::Settled
+        self.children == Children::Settled && self.unread == 0
+    }
+
+    /// True if the pod certainly needs not be waited for any more: it was let go of or is gone (J-46). A pod that cannot be
+    /// decoded may be any that is not seen.
+    pub fn is_released(&self, pod: &Uid) -> bool {
+        let is_seen = || self.pods.iter().any(|seen| seen.meta.uid == *pod);
+        !self.tracks(pod) && (self.unread == 0 || is_seen())
     }
 }
 
@@ -131,6 +140,7 @@ pub(super) fn observe(caches: &Jobs, key: &ObjectKey, aids: &Aids<'_>) -> Observ
         pods,
         claims: claimed.writes,
         children: aids.children,
+        unread: caches.pods.unread_of(&job.meta.uid),
         recalled,
         tracked,
         job: Arc::clone(&job),

@@ -6,7 +6,9 @@
 //! the sizes of each ReplicaSet; the events as a set. And the program under test must not have written more often.
 //!
 //! Masked are uids, versions, times, managed fields, values of pod-template-hash and names derived from them, random name
-//! parts, the name of the scene's namespace, and messages of conditions. Nothing else.
+//! parts, the name of the scene's namespace, and messages of conditions. Left out are events that only explain, the words of
+//! events that nobody parses, the mark of combined events, and what a momentary state decides (see `account` and `facts`); of
+//! kubectl's output also how often `drain` had to ask.
 
 mod account;
 mod budget;

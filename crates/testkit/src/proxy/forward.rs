@@ -44,7 +44,11 @@ impl Way {
         let (parts, body) = request.into_parts();
         let body = body.collect().await.map_err(|_| Lost)?.to_bytes();
         let asked = Asked::of(&parts.method, &parts.uri);
-        let number = self.log.arrived(&asked, body.clone());
+        let content_type = parts
+            .headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
+        let number = self.log.arrived(&asked, content_type.unwrap_or_default(), body.clone());
         let request = Request::from_parts(parts, Full::new(body));
         let rule = self.rules.for_request(&asked);
         match rule.as_ref().map(|rule| (rule.fault(), rule)) {

@@ -15,6 +15,8 @@ use super::asked::{Asked, Which};
 pub struct Exchange {
     /// What was asked.
     pub asked: Asked,
+    /// The request's `Content-Type`, which tells the form of a patch; empty without one.
+    pub content_type: String,
     /// The request's body.
     pub body: Bytes,
     /// When the proxy had it.
@@ -53,10 +55,11 @@ pub(super) struct Log(Mutex<Vec<Exchange>>);
 
 impl Log {
     /// Adds a request and returns its number.
-    pub(super) fn arrived(&self, asked: &Asked, body: Bytes) -> usize {
+    pub(super) fn arrived(&self, asked: &Asked, content_type: &str, body: Bytes) -> usize {
         let mut all = self.lock();
         all.push(Exchange {
             asked: asked.clone(),
+            content_type: content_type.to_owned(),
             body,
             arrived: SystemClock.instant(),
             passed_on: None,

@@ -11,7 +11,7 @@ use kube::client::Body;
 use super::frame::{Ending, ServerError};
 use super::lines::Lines;
 use super::step::Ask;
-use crate::client::in_one_line;
+use crate::client::{in_one_line, retry_after};
 use crate::id::Kind;
 
 /// Objects per page, as client-go asks for.
@@ -170,15 +170,14 @@ async fn collect(response: Response<Body>) -> Result<Bytes, Ending> {
 
 async fn refused(response: Response<Body>) -> Ending {
     let code = response.status().as_u16();
-    let header = response.headers().get(header::RETRY_AFTER);
-    let seconds = header.and_then(|value| value.to_str().ok()?.parse().ok());
+    let wait = retry_after(response.headers());
     let error = match collect(response).await {
         Ok(body) => ServerError::decode(&body).unwrap_or_else(|_| ServerError::bare(code)),
         Err(_) => ServerError::bare(code),
     };
     Ending::Refused(ServerError {
         code,
-        retry_after: error.retry_after.or_else(|| seconds.map(Duration::from_secs)),
+        retry_after: error.retry_after.or(wait),
         ..error
     })
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::cache::Identity;
+use crate::client::asked_for;
 use crate::id::{ObjectKey, ResourceVersion, Uid};
 use crate::labels::Interner;
 use crate::meta::{DecodeError, Object};
@@ -173,7 +174,15 @@ fn identity(object: &[u8], interner: &Interner) -> Result<Identity, DecodeError>
         key: ObjectKey::new(namespace, &*name),
         uid: Uid::new(&*uid),
         version: ResourceVersion::new(&*version),
+        controller: metadata.owners.and_then(controller),
     })
+}
+
+/// The uid of the controller among owner references, as far as they can be read.
+fn controller(owners: &RawValue) -> Option<Uid> {
+    let owners: Vec<RawOwner<'_>> = serde_json::from_str(owners.get()).ok()?;
+    let controller = owners.into_iter().find(|owner| owner.controller == Some(true))?;
+    Some(Uid::new(&*controller.uid))
 }
 
 impl Ending {
@@ -231,7 +240,7 @@ impl ServerError {
             code: raw.code,
             reason: raw.reason,
             message: raw.message,
-            retry_after: details.retry_after_seconds.map(Duration::from_secs),
+            retry_after: details.retry_after_seconds.map(asked_for),
             version_too_large: details
                 .causes
                 .iter()
@@ -292,6 +301,15 @@ struct RawIdentity<'a> {
     version: Option<Cow<'a, str>>,
     #[serde(borrow)]
     annotations: Option<BTreeMap<Cow<'a, str>, Cow<'a, str>>>,
+    #[serde(rename = "ownerReferences", borrow)]
+    owners: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct RawOwner<'a> {
+    #[serde(borrow)]
+    uid: Cow<'a, str>,
+    controller: Option<bool>,
 }
 
 #[derive(Deserialize)]

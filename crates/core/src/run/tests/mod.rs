@@ -112,15 +112,20 @@ async fn a_stop_lets_turns_end_writes_events_and_gives_the_lease_back_last() {
 // proves: deployment/I-4
 #[tokio::test(start_paused = true)]
 async fn a_lease_is_not_given_back_while_a_write_may_still_be_on_its_way() {
-    let server = Server::new();
-    server.break_by(|faults| faults.slow_writes = Duration::from_mins(5));
-    let process = start(&server, "a", &[]);
-    server.seen("a writes", 0).await;
-    process.ask_to_stop();
-    let (seconds, ended) = seconds_until(process.end()).await;
-    assert_eq!(ended, Ok(()));
-    assert!(seconds < 20.0, "after {seconds} s");
-    assert!(!server.log().contains(&"a resigns".to_owned()));
+    for what in ["a writes", "a says"] {
+        let server = Server::new();
+        server.break_by(|faults| match what {
+            "a says" => faults.slow_events = Duration::from_mins(5),
+            _ => faults.slow_writes = Duration::from_mins(5),
+        });
+        let process = start(&server, "a", &[]);
+        server.seen(what, 0).await;
+        process.ask_to_stop();
+        let (seconds, ended) = seconds_until(process.end()).await;
+        assert_eq!(ended, Ok(()));
+        assert!(seconds < 20.0, "after {seconds} s");
+        assert!(!server.log().contains(&"a resigns".to_owned()), "{what}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,5 +223,57 @@ async fn everything_is_written_as_one_field_manager_and_never_applied() {
             assert!(write.uri.ends_with(&format!("fieldManager={manager}")), "{write:?}");
             assert!(!write.content_type.contains("apply"), "{write:?}");
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restore_no_turn_begins_before_those_under_way_have_ended_and_the_caches_have_listed() {
+    let server = Server::new();
+    server.break_by(|faults| faults.slow_writes = Duration::from_secs(20));
+    let _process = start(&server, "a", &["--leader-elect=false"]);
+    let begun = server.seen("a writes", 0).await;
+    server.restore(5);
+    // The cache that notices it lists by itself.
+    assert!(server.seen("a lists", 1).await < begun + Duration::from_secs(20));
+    let listed = server.seen("a lists", 2).await;
+    assert!(
+        listed >= begun + Duration::from_secs(20),
+        "that list may lack the write"
+    );
+    assert!(server.seen("a writes", 1).await >= listed);
+    let log: Vec<String> = server.log().into_iter().filter(|line| line != "a says").collect();
+    assert_eq!(log, ["a lists", "a writes", "a lists", "a lists", "a writes"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_that_takes_over_after_a_restore_acts_on_lists_of_one_history() {
+    for noticed_before in [true, false] {
+        let server = Server::new();
+        let first = start(&server, "a", &[]);
+        server.seen("a writes", 0).await;
+        let standby = start(&server, "b", &[]);
+        time::sleep(Duration::from_mins(2)).await;
+        if noticed_before {
+            server.restore(5);
+            server.seen("b lists", 1).await;
+            time::sleep(Duration::from_mins(2)).await;
+            drop(first);
+        } else {
+            drop(first);
+            server.restore_unseen(5);
+        }
+        server.seen("b writes", 0).await;
+        time::sleep(Duration::from_mins(1)).await;
+        let log = server.log();
+        let leads = log.iter().position(|line| line == "b leads").unwrap();
+        let expected = if noticed_before {
+            // What it noticed as a standby is in its first list.
+            &["b leads", "b lists", "b writes", "b says"][..]
+        } else {
+            // Its first list shows another history than before; those of other kinds may have been earlier.
+            &["b leads", "b lists", "b lists", "b writes", "b says"][..]
+        };
+        assert_eq!(log[leads..], *expected);
+        drop(standby);
     }
 }

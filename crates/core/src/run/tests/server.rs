@@ -27,6 +27,8 @@ struct Inner {
     log: watch::Sender<Vec<(String, Instant)>>,
     lease: watch::Sender<Option<(Value, u64)>>,
     faults: Mutex<Faults>,
+    /// The version of all pods.
+    version: watch::Sender<u64>,
     writes: Mutex<Vec<WriteForm>>,
 }
 
@@ -41,6 +43,8 @@ pub(super) struct WriteForm {
 pub(super) struct Faults {
     /// How long an answer to a write of a pod takes.
     pub(super) slow_writes: Duration,
+    /// How long an answer to an event takes.
+    pub(super) slow_events: Duration,
     /// The lease cannot be reached.
     pub(super) no_election: bool,
     /// Watches stay empty.
@@ -53,12 +57,26 @@ impl Server {
             log: watch::Sender::default(),
             lease: watch::Sender::default(),
             faults: Mutex::default(),
+            version: watch::Sender::new(7),
             writes: Mutex::default(),
         }))
     }
 
     pub(super) fn break_by(&self, change: impl FnOnce(&mut Faults)) {
         change(&mut self.0.faults.lock());
+    }
+
+    /// A backup of this version is put back; connections break.
+    pub(super) fn restore(&self, version: u64) {
+        self.0.version.send_replace(version);
+    }
+
+    /// The same, but nobody notices by a broken connection.
+    pub(super) fn restore_unseen(&self, version: u64) {
+        self.0.version.send_if_modified(|of_now| {
+            *of_now = version;
+            false
+        });
     }
 
     pub(super) fn log(&self) -> Vec<String> {
@@ -117,18 +135,31 @@ impl Server {
         }
         if uri.contains("/events") {
             write("says");
+            time::sleep(faults.slow_events).await;
             return reply(201, &json!({"metadata": {}, "involvedObject": {}}));
         }
         if *method == Method::GET {
+            let version = *self.0.version.borrow();
+            if !uri.contains("watch=true") {
+                return reply(
+                    200,
+                    &json!({"metadata": {"resourceVersion": version.to_string()}, "items": []}),
+                );
+            }
             let initial = uri.contains("sendInitialEvents");
             if initial {
                 write("lists");
             }
-            return pods(initial && !faults.no_lists);
+            let events = if initial && !faults.no_lists {
+                pods(version)
+            } else {
+                Vec::new()
+            };
+            return self.until_restored(events);
         }
         write("writes");
         time::sleep(faults.slow_writes).await;
-        reply(200, &pod())
+        reply(200, &pod(*self.0.version.borrow()))
     }
 
     fn lease(&self, who: &str, method: &Method, uri: &str, body: &Value) -> Reply {
@@ -158,6 +189,17 @@ impl Server {
             _ => {}
         }
         reply(200, &lease_object(self.0.lease.borrow().as_ref().unwrap()))
+    }
+
+    /// A stream of these events that breaks when a backup is put back.
+    fn until_restored(&self, events: Vec<Value>) -> Reply {
+        let mut version = self.0.version.subscribe();
+        let broken = stream::once(async move {
+            version.changed().await?;
+            Err(tower::BoxError::from("connection reset"))
+        });
+        let events = stream::iter(events).map(|line| Ok(frame(&line)));
+        Response::new(BodyExt::boxed(StreamBody::new(events.chain(broken))))
     }
 
     fn watch_lease(&self) -> Reply {
@@ -192,25 +234,23 @@ fn status(code: u16) -> Reply {
     )
 }
 
-fn pod() -> Value {
-    json!({"metadata": {"name": "a", "namespace": "shop", "uid": "p1", "resourceVersion": "7"}, "spec": {}, "status": {}})
+fn pod(version: u64) -> Value {
+    let version = version.to_string();
+    json!({"metadata": {"name": "a", "namespace": "shop", "uid": "p1", "resourceVersion": version}, "spec": {}, "status": {}})
 }
 
-fn pods(initial: bool) -> Reply {
-    let end = json!({"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}});
-    let events = [
-        json!({"type": "ADDED", "object": pod()}),
-        json!({"type": "BOOKMARK", "object": {"kind": "Pod", "metadata": end}}),
-    ];
-    endless(if initial { events.to_vec() } else { Vec::new() })
+/// All pods at the beginning of a stream.
+fn pods(version: u64) -> Vec<Value> {
+    let end = json!({"resourceVersion": version.to_string(), "annotations": {"k8s.io/initial-events-end": "true"}});
+    let end = json!({"type": "BOOKMARK", "object": {"kind": "Pod", "metadata": end}});
+    vec![json!({"type": "ADDED", "object": pod(version)}), end]
 }
 
-/// These lines, and then nothing more for ever.
-fn endless(events: Vec<Value>) -> Reply {
-    lines(stream::iter(events).chain(stream::pending()))
+fn frame(line: &Value) -> Frame<Bytes> {
+    Frame::data(Bytes::from(format!("{line}\n")))
 }
 
 fn lines(lines: impl Stream<Item = Value> + Send + Sync + 'static) -> Reply {
-    let frames = lines.map(|line| Ok(Frame::data(Bytes::from(format!("{line}\n")))));
+    let frames = lines.map(|line| Ok(frame(&line)));
     Response::new(BodyExt::boxed(StreamBody::new(frames)))
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use workload_core::id::Kind;
@@ -29,6 +30,9 @@ pub(super) struct Draft<'a> {
     deletes: Vec<Delete>,
     notes: Vec<Note>,
 }
+
+/// How often it is looked whether pods that cannot be decoded are still there.
+const UNREAD: Duration = Duration::from_mins(1);
 
 /// All that is wanted of one ReplicaSet.
 #[derive(Debug)]
@@ -214,7 +218,11 @@ impl<'a> Draft<'a> {
                 revision: self.revision,
             },
             notes: self.notes,
-            wake: Wake::OnChange,
+            wake: if seen.unread {
+                Wake::After(UNREAD)
+            } else {
+                Wake::OnChange
+            },
         }
     }
 

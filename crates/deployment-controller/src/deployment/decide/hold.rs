@@ -2,7 +2,8 @@
 //!
 //! The new ReplicaSet never grows beyond the hold, and the old ones never shrink below the rest of the replicas. Without any
 //! old pods there is nothing to hold. A hold that was lowered below what is updated already takes nothing back. And going
-//! back is not held: a template whose ReplicaSet is older than one that has pods is no canary but the way out of one.
+//! back is not held: a template whose ReplicaSet is older than one that has pods is the way out of a canary, and takes the
+//! place of all that is younger.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use workload_core::opt_in::Switch;
 
 use super::draft::Draft;
-use super::revisions::Standing;
+use super::revisions::{self, Standing};
 use crate::deployment::observe::by_age;
 use crate::replicaset::spec::ReplicaSet;
 
@@ -24,15 +25,25 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// The hold that is in force, if any.
+    /// The hold that is in force, if any. On the way back from a younger version it leaves to those that are older still what
+    /// they have, and the rest to the new one: that may be a former canary itself.
     pub(super) fn of(draft: &Draft<'_>) -> Option<Self> {
         let deployment = &*draft.seen.deployment;
         let at = deployment.hold()?;
         let wanted = deployment.spec.wanted();
-        let mut active = draft.seen.old.iter().filter(|set| set.replicas > 0).peekable();
-        active.peek()?;
-        let goes_back = |new: &ReplicaSet| active.any(|set| by_age(new, set) == Ordering::Less);
-        (!draft.seen.found().is_some_and(goes_back)).then_some(Self { at, wanted })
+        let active: Vec<&ReplicaSet> = draft
+            .seen
+            .old
+            .iter()
+            .map(|set| &**set)
+            .filter(|set| set.replicas > 0)
+            .collect();
+        let (younger, older): (Vec<&ReplicaSet>, Vec<&ReplicaSet>) = active
+            .iter()
+            .partition(|set| draft.seen.found().is_some_and(|new| is_older(new, set)));
+        let left = wanted - older.iter().map(|set| i64::from(set.replicas)).sum::<i64>();
+        let at = if younger.is_empty() { at } else { at.max(left) };
+        (!active.is_empty() && at < wanted).then_some(Self { at, wanted })
     }
 
     /// The size up to which a new ReplicaSet of this size may grow.
@@ -87,6 +98,13 @@ impl Hold {
     fn kept(self, new: i64) -> i64 {
         self.wanted - self.most_updated(new)
     }
+}
+
+/// True if the version of `a` is older than that of `b`. Creation times are whole seconds: of two that were made within one,
+/// the older has the lower first revision. Their names say nothing, and a canary must not pass for the way back.
+fn is_older(a: &ReplicaSet, b: &ReplicaSet) -> bool {
+    let age = |set: &ReplicaSet| (set.meta.created, revisions::first_revision(set));
+    age(a).cmp(&age(b)).then_with(|| by_age(a, b)) == Ordering::Less
 }
 
 fn old_total(draft: &Draft<'_>) -> i64 {

@@ -40,6 +40,13 @@ pub(super) fn revision(set: &ReplicaSet) -> Option<i64> {
     }
 }
 
+/// The revision that a ReplicaSet had first, before going back to it gave it others (D-10).
+pub(super) fn first_revision(set: &ReplicaSet) -> Option<i64> {
+    let history = set.meta.annotations.get(words::REVISION_HISTORY).unwrap_or_default();
+    let first = history.split(',').next().and_then(|text| text.parse().ok());
+    first.or_else(|| revision(set))
+}
+
 /// True for an annotation that goes from a Deployment to its ReplicaSet and back (D-9).
 pub(super) fn is_copied(key: &str) -> bool {
     !words::NOT_COPIED.contains(&key)

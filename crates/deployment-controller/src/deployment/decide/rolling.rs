@@ -90,12 +90,17 @@ struct Lagging;
 /// gone (L-4): the budget may keep them for long, and other ReplicaSets must be able to shrink meanwhile.
 fn remaining(draft: &Draft<'_>, set: &ReplicaSet) -> i64 {
     let available = i64::from(set.status.available_replicas);
-    let evicted = draft.seen.deployment.opt_ins.disruption_budgets == DisruptionBudgets::Respect;
-    if evicted && set.kept() > 0 {
+    if is_kept(draft, set) {
         available.min(i64::from(set.replicas))
     } else {
         available
     }
+}
+
+/// True for a ReplicaSet that has not let go of all pods that were taken from it, because a disruption budget may keep them
+/// (L-4). More is not taken before: sizes would be free for new pods while no old one goes.
+fn is_kept(draft: &Draft<'_>, set: &ReplicaSet) -> bool {
+    draft.seen.deployment.opt_ins.disruption_budgets == DisruptionBudgets::Respect && set.kept() > 0
 }
 
 /// Takes pods that are not available from old ReplicaSets, at most `budget` (D-34).
@@ -109,7 +114,7 @@ fn shed_unavailable(draft: &mut Draft<'_>, active: &[&ReplicaSet], budget: i64) 
         if unavailable < 0 {
             return Err(Lagging);
         }
-        let shed = unavailable.min(left);
+        let shed = if is_kept(draft, set) { 0 } else { unavailable.min(left) };
         draft.resize(set, draft.size(set) - shed);
         left -= shed;
     }
@@ -124,7 +129,7 @@ fn shed_available(draft: &mut Draft<'_>, active: &[&ReplicaSet], surplus: i64) {
             break;
         }
         let size = draft.size(set);
-        let shed = size.min(left);
+        let shed = if is_kept(draft, set) { 0 } else { size.min(left) };
         draft.resize(set, size - shed);
         left -= shed;
     }

@@ -105,7 +105,7 @@ fn in_proportion(draft: &mut Draft<'_>, mut active: Vec<&ReplicaSet>) {
     let hold = Hold::of(draft).filter(|_| seen.deployment.spec.replicas > 0);
     let to_add = hold.map_or(allowed - total, |hold| hold.to_add(total, allowed));
     active.sort_by(|a, b| observe::by_age(a, b));
-    if to_add > 0 {
+    if to_add > 0 && hold.is_none() {
         active.reverse();
     }
     active.sort_by_key(|set| Reverse(set.replicas));
@@ -120,6 +120,8 @@ fn in_proportion(draft: &mut Draft<'_>, mut active: Vec<&ReplicaSet>) {
         let part = match hold.filter(|_| is_new(seen, set)) {
             Some(hold) if to_add > 0 => part.min(hold.most_updated(size) - size),
             Some(hold) => share.min(0).max(hold.least_updated(size) - size),
+            // Former canaries are on their way out: the largest of the others takes what there is to add.
+            None if hold.is_some() && to_add > 0 => 0,
             None => part,
         };
         sizes.push((set, size + part));

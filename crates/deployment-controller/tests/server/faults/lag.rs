@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use testkit::Scene;
-use testkit::builders::{Templated as _, replica_set};
+use testkit::builders::{Templated as _, deployment, replica_set};
 use testkit::proxy::{Fault, Which};
+use testkit::record::State;
 use workload_core::id::Kind;
 use workload_core::time::{Clock as _, SystemClock};
 
 use super::{behind_proxy, calm, controller, made_and_deleted, set_settles};
 
 async fn skips(scene: &Scene, resource: &str) -> u64 {
-    let labels = [("resource", resource)];
+    let labels = [("group", ""), ("resource", resource)];
     let metrics = controller(scene).metrics().await;
     metrics.count("replicaset_controller_stale_sync_skips_total", &labels)
 }
@@ -39,7 +41,7 @@ fn while_the_watch_of_pods_stands_still_after_acknowledged_creates_no_pod_is_mad
                 .await;
         }
         let none_more = "no pod is made or deleted";
-        let ten = |state: &testkit::record::State| state.pods().len() == 10;
+        let ten = |state: &State| state.pods().len() == 10;
         scene.holds_for(Duration::from_secs(4), none_more, ten).await;
         calm(proxy, began, &Which::writes().of(Kind::POD), 0);
         frozen.lift();
@@ -71,5 +73,45 @@ fn while_the_watch_of_pods_stands_still_after_deletes_no_pod_is_deleted_twice_or
         set_settles(scene, 2).await;
         scene.quiet_for(Duration::from_secs(2)).await;
         assert_eq!(made_and_deleted(scene, Kind::POD), (8, 6));
+    });
+}
+
+// proves: deployment/C-30, field/FR-XC-01
+#[test]
+fn while_the_watch_of_replica_sets_stands_still_after_a_create_no_twin_is_made() {
+    behind_proxy(async |scene, proxy| {
+        scene.settle(deployment("web").replicas(3).rolling(1, 0)).await;
+        let frozen = proxy.strike(Which::watches().of(Kind::REPLICA_SET), Fault::Freeze);
+        scene.set_image("web", "b").await;
+        scene
+            .until("the new set is made", |state| state.replica_sets().len() == 2)
+            .await;
+        let began = SystemClock.instant();
+        let labels = [("group", "apps"), ("resource", "replicasets")];
+        let skips = async || {
+            let metrics = controller(scene).metrics().await;
+            metrics.count("deployment_controller_stale_sync_skips_total", &labels)
+        };
+        for number in ["1", "2", "3"] {
+            let before = skips().await;
+            let edit = json!({"metadata": {"annotations": {"edited": number}}, "spec": {"minReadySeconds": 0}});
+            scene.merge(Kind::DEPLOYMENT, "web", edit).await;
+            scene
+                .eventually("turns are skipped", async || skips().await > before)
+                .await;
+        }
+        let two = |state: &State| state.replica_sets().len() == 2 && state.sizes() == [3, 1];
+        scene
+            .holds_for(Duration::from_secs(4), "no set is made or resized", two)
+            .await;
+        calm(proxy, began, &Which::writes().of(Kind::REPLICA_SET), 0);
+        frozen.lift();
+        scene.until_settled("web").await;
+        assert_eq!(made_and_deleted(scene, Kind::REPLICA_SET), (2, 0));
+        assert_eq!(made_and_deleted(scene, Kind::POD), (6, 3));
+        assert_eq!(
+            scene.look(|state| state.deployment("web").unwrap().count("collisionCount")),
+            0
+        );
     });
 }

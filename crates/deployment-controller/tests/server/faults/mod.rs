@@ -24,7 +24,7 @@ use crate::PROGRAM;
 const ALONE: [&str; 1] = ["--leader-elect=false"];
 
 /// Runs a test with the controllers at work behind a proxy. They have to be alive and well in the end.
-fn behind_proxy(body: impl AsyncFnOnce(&mut Scene, &Proxy)) {
+pub(crate) fn behind_proxy(body: impl AsyncFnOnce(&mut Scene, &Proxy)) {
     fact(async |scene| {
         let proxy = scene.proxy().await;
         let started = scene.start_by(&Access::through(&proxy), &PROGRAM, &ALONE).await;
@@ -36,7 +36,7 @@ fn behind_proxy(body: impl AsyncFnOnce(&mut Scene, &Proxy)) {
     });
 }
 
-fn controller(scene: &Scene) -> &Controller {
+pub(crate) fn controller(scene: &Scene) -> &Controller {
     scene.controller().expect("a controller")
 }
 
@@ -55,7 +55,7 @@ async fn lives_unready(controller: &Controller) {
 }
 
 /// How many objects of a kind were ever made and deleted.
-fn made_and_deleted(scene: &Scene, kind: Kind) -> (usize, usize) {
+pub(crate) fn made_and_deleted(scene: &Scene, kind: Kind) -> (usize, usize) {
     let times = |change| scene.look(|state| state.writes(kind).filter(|write| write.change == change).count());
     (times(Change::Added), times(Change::Deleted))
 }
@@ -89,7 +89,7 @@ fn asked_at_most(since: Instant) -> usize {
 
 /// Checks that no more than `most` requests of this kind came through since then.
 #[track_caller]
-fn calm(proxy: &Proxy, since: Instant, which: &Which, most: usize) {
+pub(crate) fn calm(proxy: &Proxy, since: Instant, which: &Which, most: usize) {
     let count = proxy.count_since(since, which);
     assert!(count <= most, "{count} requests, {most} would be calm: {which:?}");
 }

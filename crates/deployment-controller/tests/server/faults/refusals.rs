@@ -50,6 +50,11 @@ fn a_server_that_is_unavailable_for_a_while_is_asked_patiently() {
 }
 
 #[test]
+fn a_server_that_fails_for_a_while_is_asked_patiently() {
+    blackout(500, "InternalError");
+}
+
+#[test]
 fn credentials_that_are_not_accepted_for_a_while_are_tried_patiently() {
     blackout(401, "Unauthorized");
 }
@@ -103,7 +108,8 @@ fn a_status_whose_fate_is_unknown_is_written_again() {
     });
 }
 
-/// admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy and its binding; both lie in no namespace.
+/// Kinds of admissionregistration.k8s.io/v1; all lie in no namespace.
+const WEBHOOKS: Kind = admission("ValidatingWebhookConfiguration", "validatingwebhookconfigurations");
 const POLICY: Kind = admission("ValidatingAdmissionPolicy", "validatingadmissionpolicies");
 const BINDING: Kind = admission("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings");
 
@@ -139,6 +145,11 @@ async fn refuse_pods(scene: &Scene, api: &Api) {
     });
     api.create(POLICY, &policy).await.unwrap();
     api.create(BINDING, &binding).await.unwrap();
+    until_refused(scene, "no pods on Mondays").await;
+}
+
+/// Waits until the server refuses new pods of the scene with these words.
+async fn until_refused(scene: &Scene, words: &str) {
     let probe = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"},
         "spec": {"containers": [{"name": "main", "image": "a"}]},
@@ -148,30 +159,55 @@ async fn refuse_pods(scene: &Scene, api: &Api) {
             scene.api().delete_all_now(Kind::POD).await.unwrap();
             false
         }
-        Err(error) => error.message.contains("Mondays"),
+        Err(error) => error.message.contains(words),
     };
     scene.eventually("pods are refused", refused).await;
 }
 
-async fn allow_pods(scene: &Scene, api: &Api) {
-    for kind in [BINDING, POLICY] {
-        api.delete(kind, scene.namespace(), &json!({})).await.unwrap();
-    }
+/// Has the server ask a webhook about every new pod of the scene that nobody answers for, and waits until it does.
+async fn ask_nobody(scene: &Scene, api: &Api) {
+    let name = scene.namespace();
+    let rule = json!({
+        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"],
+    });
+    let webhook = json!({
+        "name": "nobody.example.com", "failurePolicy": "Fail", "sideEffects": "None", "timeoutSeconds": 1,
+        "admissionReviewVersions": ["v1"], "rules": [rule],
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
+    });
+    let configuration = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": WEBHOOKS.kind, "metadata": {"name": name},
+        "webhooks": [webhook],
+    });
+    api.create(WEBHOOKS, &configuration).await.unwrap();
+    until_refused(scene, "failed calling webhook").await;
 }
 
 // proves: deployment/C-40, deployment/RS-22, deployment/D-75
 #[test]
 fn an_admission_policy_that_refuses_pods_is_reported_and_met_with_few_tries() {
+    refused("no pods on Mondays", refuse_pods, &[BINDING, POLICY]);
+}
+
+// proves: deployment/C-40, deployment/RS-22, deployment/D-75
+#[test]
+fn a_webhook_that_is_down_is_reported_and_met_with_few_tries() {
+    refused("failed calling webhook", ask_nobody, &[WEBHOOKS]);
+}
+
+/// New pods are refused with `words`, until what makes the server do so is deleted.
+fn refused(words: &str, refuse: impl AsyncFnOnce(&Scene, &Api), because_of: &[Kind]) {
     behind_proxy(async |scene: &mut Scene, proxy: &Proxy| {
         let api = scene.server().api();
-        refuse_pods(scene, &api).await;
+        refuse(scene, &api).await;
         let began = SystemClock.instant();
         let creates = Which::creates().of(Kind::POD);
         scene.kubelet().auto();
         scene.create(deployment("web").replicas(30)).await;
         let told = |object: &Stored| {
             object.condition("ReplicaFailure").is_some_and(|condition| {
-                condition["reason"] == "FailedCreate" && condition["message"].to_string().contains("no pods on Mondays")
+                condition["reason"] == "FailedCreate" && condition["message"].to_string().contains(words)
             })
         };
         scene
@@ -183,7 +219,9 @@ fn an_admission_policy_that_refuses_pods_is_reported_and_met_with_few_tries() {
         scene.eventually("some tries", tried).await;
         // One at a time, with a wait that doubles from 5 ms: 14 tries take longer than 40 s.
         calm(proxy, began, &creates, 16);
-        allow_pods(scene, &api).await;
+        for kind in because_of {
+            api.delete(*kind, scene.namespace(), &json!({})).await.unwrap();
+        }
         scene.until_settled("web").await;
         assert_eq!(scene.look(|state| state.pods().len()), 30);
         assert!(scene.look(|state| !told(state.deployment("web").unwrap())));

@@ -1,12 +1,18 @@
 //! A start at which something about the server or the way to it is wrong.
 
+use std::net::SocketAddr;
+
 use testkit::builders::{Templated as _, deployment};
 use testkit::controller::Controller;
 use testkit::proxy::{Proxy, Which};
+use testkit::server::{Server, skipped};
 use testkit::{Access, Scene, fact};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 use workload_core::time::{Clock as _, SystemClock};
 
-use super::{ALONE, asked_at_most, lives_unready};
+use super::{ALONE, asked_at_most, lives_unready, ready};
 use crate::PROGRAM;
 
 /// Waits until every cache has failed three times with this code, each time told in the log with `words`.
@@ -43,29 +49,91 @@ fn a_server_that_cannot_be_reached_is_waited_for() {
 }
 
 #[test]
-fn a_server_with_another_authority_is_not_trusted() {
+fn a_server_with_another_authority_is_not_trusted_until_the_right_one_answers() {
     fact(async |scene| {
-        let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let Some(stranger) = Server::kcm().await else {
+            return skipped("a second server with an authority of its own");
+        };
+        let way = Junction::to(address(stranger)).await;
         let access = Access {
-            authority: Some(other.cert.pem()),
+            address: Some(format!("https://{}", way.address)),
             ..Access::default()
         };
-        let started = scene.launch(&access, &PROGRAM, &ALONE).await;
+        let mut started = scene.launch(&access, &PROGRAM, &ALONE).await;
         fails(scene, &started, "<error>", "certificate").await;
+        way.lead_to(address(scene.server()));
+        started.until_ready().await;
+        scene.put_controller(started);
+        scene.settle(deployment("web").replicas(3)).await;
     });
 }
 
+/// A port whose connections lead to one server or another.
+struct Junction {
+    address: SocketAddr,
+    target: watch::Sender<String>,
+    _task: JoinSet<()>,
+}
+
+impl Junction {
+    async fn to(target: String) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let target = watch::Sender::new(target);
+        let (mut task, leads_to) = (JoinSet::new(), target.subscribe());
+        task.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((mut near, _)) = listener.accept().await {
+                let target = leads_to.borrow().clone();
+                connections.spawn(async move {
+                    // An error is the end of either side.
+                    if let Ok(mut far) = TcpStream::connect(target).await {
+                        let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+                    }
+                });
+            }
+        });
+        Self {
+            address,
+            target,
+            _task: task,
+        }
+    }
+
+    /// New connections lead there.
+    fn lead_to(&self, target: String) {
+        self.target.send_replace(target);
+    }
+}
+
+/// Where a server listens, as `host:port`.
+fn address(server: &Server) -> String {
+    let config = std::fs::read_to_string(server.kubeconfig()).unwrap();
+    let (_, rest) = config.split_once("https://").expect("an address");
+    let end = |c: char| !(c.is_ascii_alphanumeric() || ".:-".contains(c));
+    rest.split(end).next().unwrap().to_owned()
+}
+
 #[test]
-fn a_token_that_the_server_does_not_know_is_refused_and_told() {
+fn a_token_that_the_server_does_not_know_is_refused_and_told_until_another_comes() {
     fact(async |scene| {
         let proxy = Proxy::start(scene.server()).await;
+        let account = scene.account(&PROGRAM).await;
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
+        std::fs::write(&file, "nobody").unwrap();
         let access = Access {
-            token: Some("nobody".to_owned()),
+            token_file: Some(file.clone()),
             ..Access::through(&proxy)
         };
         let started = scene.launch(&access, &PROGRAM, &ALONE).await;
         fails(scene, &started, "401", "Unauthorized").await;
         let all = proxy.seen(&Which::all());
         assert!(all.iter().all(|one| one.code == Some(401)), "{all:#?}");
+        // The file is read again every minute.
+        std::fs::write(&file, account.token()).unwrap();
+        scene.eventually("it is ready", async || ready(&started).await).await;
+        scene.put_controller(started);
+        scene.settle(deployment("web").replicas(3)).await;
     });
 }

@@ -8,7 +8,10 @@ use testkit::proxy::{Exchange, Fault, Which};
 use workload_core::id::Kind;
 use workload_core::time::{Clock as _, SystemClock};
 
-use super::{HANDED_OVER, PODS, Pair, ends_well, pods_made, rolling, seconds, silent_since, taken_over, with_pair};
+use super::{
+    HANDED_OVER, PODS, Pair, ends_well, no_write_since, pods_made, rolling, seconds, silent_since, taken_over,
+    with_pair,
+};
 
 // proves: deployment/I-2, deployment/I-4
 #[test]
@@ -66,7 +69,7 @@ fn a_leader_that_was_frozen_past_its_lease_writes_nothing_when_it_thaws_and_ends
         assert_eq!(status.code(), Some(1), "a process that lost its Lease ends");
         assert_eq!(leader.controller.says("lost the lease"), 1);
         ends_well(scene, start).await;
-        silent_since(&leader.proxy, took_over);
+        no_write_since(&leader.proxy, took_over);
     });
 }
 
@@ -77,7 +80,7 @@ fn a_leader_that_cannot_reach_the_server_ends_before_another_leads() {
         let start = rolling(scene, 5).await;
         leader.proxy.cut_off();
         let took_over = taken_over(scene, &standby).await;
-        let status = leader.controller.until_ended().await;
+        let status = leader.controller.ended().expect("it has ended before the other led");
         leader.proxy.reconnect();
         assert_eq!(status.code(), Some(1));
         assert_eq!(leader.controller.says("lost the lease"), 1);
@@ -99,7 +102,7 @@ fn writes_of_a_leader_that_are_stuck_on_their_way_are_given_up_before_another_le
         stuck.lift();
         assert_eq!(leader.controller.until_ended().await.code(), Some(1));
         ends_well(scene, start).await;
-        silent_since(&leader.proxy, took_over);
+        no_write_since(&leader.proxy, took_over);
     });
 }
 

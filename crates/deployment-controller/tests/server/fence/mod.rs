@@ -119,18 +119,29 @@ async fn taken_over(scene: &Scene, standby: &Instance) -> Instant {
     first.passed_on.expect("it was passed on")
 }
 
-/// Checks that nothing of the old leader reached the server after that moment.
+/// Checks that nothing of the old leader reached the server after that moment, not even a read.
 #[track_caller]
 fn silent_since(old: &Proxy, moment: Instant) {
+    nothing_since(old, moment, &Which::all());
+}
+
+/// As [`silent_since`], for an old leader that still lived then: it may have read something before it ended.
+#[track_caller]
+fn no_write_since(old: &Proxy, moment: Instant) {
+    nothing_since(old, moment, &Which::writes());
+}
+
+#[track_caller]
+fn nothing_since(old: &Proxy, moment: Instant, which: &Which) {
     let late: Vec<String> = old
-        .seen(&Which::writes())
+        .seen(which)
         .iter()
-        .filter(|write| write.passed_on.is_some_and(|at| at >= moment))
+        .filter(|request| request.passed_on.is_some_and(|at| at >= moment))
         .map(ToString::to_string)
         .collect();
     assert!(
         late.is_empty(),
-        "writes of the old leader after its successor's first: {late:#?}"
+        "requests of the old leader after its successor's first write: {late:#?}"
     );
     let before = old.seen(&Which::writes()).iter().filter(|write| write.wrote()).count();
     assert!(before > 0, "the old leader wrote before");

@@ -1,6 +1,6 @@
 //! Opt-in disruption-budgets: a rollout waits for what budgets allow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use testkit::Scene;
@@ -19,7 +19,7 @@ fn respecting(replicas: u32) -> Deployment {
 }
 
 /// A budget of this name for the pods of `web`, once it counts them.
-async fn budget(scene: &Scene, name: &str, mut spec: Value) {
+pub(super) async fn budget(scene: &Scene, name: &str, mut spec: Value) {
     spec["selector"] = json!({"matchLabels": {"app": "web"}});
     let budget = json!({
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec,
@@ -84,8 +84,13 @@ fn a_rollout_waits_for_a_budget_that_allows_nothing_until_it_is_lifted() {
             .until(missed, |state| web(state).says("Progressing") == missed)
             .await;
         assert_eq!(scene.look(|state| old_pods(state).len()), 4);
+        let pods = scene.look(|state| state.active_pods().len());
+        assert!(pods <= 4 + 1 + 1, "{pods} pods are more than surge and one step allow");
         let metrics = scene.controller().unwrap().metrics().await;
-        assert_eq!(metrics.count("held_up_objects", &[("cause", "DisruptionBudget")]), 1);
+        for kind in ["Deployment", "ReplicaSet"] {
+            let labels = [("kind", kind), ("cause", "DisruptionBudget")];
+            assert_eq!(metrics.count("held_up_objects", &labels), 1, "{kind}");
+        }
         let refusals = metrics.count("rest_client_requests_total", &[("code", "429")]);
         assert!((1..20).contains(&refusals), "{refusals} evictions were asked for");
         lift(scene, "none").await;
@@ -110,7 +115,7 @@ fn where_a_budget_spares_one_pod_a_rollout_takes_one_at_a_time() {
 }
 
 /// The smallest number of pods that were ready and not asked to go, from that version on.
-fn fewest_ready(state: &State, since: u64) -> usize {
+pub(super) fn fewest_ready(state: &State, since: u64) -> usize {
     let (mut serving, mut fewest) = (BTreeMap::new(), usize::MAX);
     for write in state.in_order() {
         let pod = &write.object;
@@ -160,6 +165,32 @@ fn two_budgets_for_one_pod_hold_a_rollout_until_one_goes() {
         scene.until_settled("web").await;
         nothing_failed(scene).await;
     });
+}
+
+// proves: deployment/L-4
+#[test]
+fn going_back_while_a_budget_keeps_pods_takes_none_of_them() {
+    ours_only(async |scene| {
+        scene.settle(respecting(4).rolling(1, 1)).await;
+        let before = scene.look(|state| uids(&old_pods(state)));
+        budget(scene, "none", json!({"minAvailable": 100})).await;
+        scene.set_image("web", "b").await;
+        until_kept(scene, "The disruption budget none").await;
+        scene.set_image("web", "a").await;
+        let back = |state: &State| {
+            state.replica_sets()[0].number("/status/replicas") == 4 && state.replica_sets()[0].size() == 4
+        };
+        scene.until("all pods are wanted again", back).await;
+        assert_eq!(scene.look(|state| uids(&old_pods(state))), before);
+        lift(scene, "none").await;
+        scene.until_settled("web").await;
+        assert_eq!(scene.look(|state| uids(&old_pods(state))), before);
+        nothing_failed(scene).await;
+    });
+}
+
+fn uids(pods: &[&Stored]) -> BTreeSet<String> {
+    pods.iter().map(|pod| pod.uid().to_owned()).collect()
 }
 
 // proves: deployment/L-4

@@ -13,12 +13,12 @@ use crate::{ours_only, web};
 
 const KEY: &str = "opt-in.workload-controllers/deployment.hold-at";
 
-async fn hold_at(scene: &Scene, value: Option<&str>) {
+pub(super) async fn hold_at(scene: &Scene, value: Option<&str>) {
     let annotations = json!({"metadata": {"annotations": {KEY: value}}});
     scene.merge(Kind::DEPLOYMENT, "web", annotations).await;
 }
 
-fn holds(state: &State) -> bool {
+pub(super) fn holds(state: &State) -> bool {
     web(state).says("Progressing") == "Unknown DeploymentPaused"
 }
 

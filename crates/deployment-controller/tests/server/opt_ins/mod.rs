@@ -3,5 +3,7 @@
 mod backoff;
 mod budgets;
 mod hold;
+mod invalid;
 mod never_grow_old;
 mod replacement;
+mod together;

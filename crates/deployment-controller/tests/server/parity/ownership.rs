@@ -1,5 +1,7 @@
 //! Who owns what.
 
+use std::time::Duration;
+
 use serde_json::json;
 use testkit::builders::{Manifest as _, Templated as _, deployment, pod, replica_set};
 use testkit::names;
@@ -44,6 +46,8 @@ fn a_set_adopts_more_pods_than_it_wants() {
         for name in ["one", "two"] {
             scene.kubelet().ready(name).await;
         }
+        // Whoever hears of the set before it hears of the pods makes others first.
+        scene.quiet_for(Duration::from_secs(1)).await;
         scene.create(replica_set("web").replicas(2)).await;
         scene.end_pods().await;
     });
@@ -92,6 +96,8 @@ fn a_set_is_relabelled_away_and_back() {
     parity(async |scene| {
         make(scene, deployment("web").replicas(2)).await;
         let set = scene.look(|state| state.replica_sets()[0].name().to_owned());
+        // Of two sets of the same second the name decides which is the older one.
+        scene.quiet_for(Duration::from_secs(1)).await;
         for (app, sizes) in [("other", [2, 2]), ("web", [2, 0])] {
             let label = json!({"metadata": {"labels": {"app": app}}});
             scene.merge(Kind::REPLICA_SET, &set, label).await;

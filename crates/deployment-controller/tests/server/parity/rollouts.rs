@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use testkit::builders::{Templated as _, deployment};
 use testkit::names;
-use testkit::record::State;
+use testkit::record::{Change, State};
+use workload_core::id::Kind;
 
 use super::{change_spec, make, parity, parity_at_own_pace, roll};
 
-// proves: deployment/W-3, deployment/W-6, deployment/W-9, deployment/W-11, deployment/W-24
 #[test]
 fn a_deployment_is_made() {
     parity(async |scene| {
@@ -15,26 +15,49 @@ fn a_deployment_is_made() {
     });
 }
 
-/// A rolling update of `size` pods within these bounds.
+/// A rolling update of `size` pods within these bounds. Every pod is made and removed once, whoever rolls.
 fn rolling_update(size: u32, surge: impl Into<Value>, unavailable: impl Into<Value>) {
+    rolling_update_in_steps(size, surge, unavailable, None);
+}
+
+/// As [`rolling_update`], with the sizes that ReplicaSets are given on the way where bounds and pods that get ready one by
+/// one determine them.
+fn rolling_update_in_steps(
+    size: u32,
+    surge: impl Into<Value>,
+    unavailable: impl Into<Value>,
+    sizes: Option<&[(usize, i64)]>,
+) {
     let web = deployment("web").replicas(size).rolling(surge, unavailable);
+    let pods = usize::try_from(size).unwrap();
     parity(async |scene| {
         make(scene, web.clone()).await;
         roll(scene, "b").await;
         scene.serve_pods().await;
+        scene.look(|state| {
+            let times = |kind, change| state.writes(kind).filter(|write| write.change == change).count();
+            let of_pods = [Change::Added, Change::Deleted].map(|change| times(Kind::POD, change));
+            assert_eq!(of_pods, [2 * pods, pods], "pods made and removed");
+            assert_eq!(times(Kind::REPLICA_SET, Change::Added), 2);
+            if let Some(sizes) = sizes {
+                assert_eq!(state.sizes_given(), sizes);
+            }
+        });
     });
 }
 
-// proves: deployment/D-31, deployment/D-35, deployment/W-4, deployment/W-10
+// proves: deployment/D-31, deployment/D-35, deployment/W-23, deployment/W-24
 #[test]
 fn a_rolling_update_with_one_pod_more() {
-    rolling_update(3, 1, 0);
+    let sizes = [(1, 3), (2, 1), (1, 2), (2, 2), (1, 1), (2, 3), (1, 0)];
+    rolling_update_in_steps(3, 1, 0, Some(&sizes));
 }
 
-// proves: deployment/D-31, deployment/D-35, deployment/W-4, deployment/W-10
+// proves: deployment/D-31, deployment/D-35, deployment/W-23, deployment/W-24
 #[test]
 fn a_rolling_update_with_one_pod_less() {
-    rolling_update(3, 0, 1);
+    let sizes = [(1, 3), (2, 0), (1, 2), (2, 1), (1, 1), (2, 2), (1, 0), (2, 3)];
+    rolling_update_in_steps(3, 0, 1, Some(&sizes));
 }
 
 // proves: deployment/D-31, deployment/D-33, deployment/D-35

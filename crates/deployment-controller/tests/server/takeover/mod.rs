@@ -1,5 +1,6 @@
 //! From kube-controller-manager to us and back, on a cluster whose components the tests stop and start.
 
+mod peers;
 mod rollouts;
 mod settled;
 

@@ -38,13 +38,27 @@ fn a_budget_that_keeps_pods_of_one_version_keeps_no_other(
 
 // proves: deployment/L-4, deployment/D-35
 #[test]
-fn pods_that_a_budget_keeps_are_not_taken_away_a_second_time() {
+fn while_a_budget_keeps_pods_of_a_version_no_more_of_it_are_taken() {
     let mut cluster = broken_in_between(1, "Respect");
     cluster.edit_set("b", |set| set.replicas(0));
     cluster.report("b", 0, 0);
     assert_eq!(cluster.turn().written(), "scale n 0 -> 5");
-    cluster.report("n", 5, 0);
-    assert_eq!(cluster.turn().written(), "", "nothing new is available");
     cluster.report("n", 5, 2);
+    assert_eq!(
+        cluster.turn().written(),
+        "",
+        "new pods must not pile up beside those that stay"
+    );
+    cluster.report("a", 8, 8);
     assert_eq!(cluster.turn().written(), "scale a 8 -> 6");
+}
+
+// proves: deployment/L-4, deployment/D-34
+#[test]
+fn neither_are_those_that_are_not_available() {
+    let mut cluster = broken_in_between(1, "Respect");
+    cluster.report("b", 6, 0);
+    assert_eq!(cluster.turn().written(), "", "both old versions are kept");
+    cluster.report("b", 5, 0);
+    assert_eq!(cluster.turn().written(), "scale b 5 -> 0");
 }

@@ -10,8 +10,8 @@ use deployment_controller::deployment::opt_ins::ReplicaSetLoop;
 use deployment_controller::deployment::{Deployments, Intent, Observed};
 use serde_json::{Value, json};
 use testkit::builders::{Manifest, Templated};
-use workload_core::cache::{Source, Store};
-use workload_core::id::ObjectKey;
+use workload_core::cache::{Identity, Source, Store};
+use workload_core::id::{ObjectKey, ResourceVersion, Uid};
 use workload_core::meta::Object;
 use workload_core::outcome::{FailureClass, Verb};
 use workload_core::plan::{Note, Plan};
@@ -58,6 +58,8 @@ pub(super) struct Cluster {
     pub(super) children: Children,
     /// Images whose pods never become ready.
     pub(super) broken: Vec<&'static str>,
+    /// Images of sets that have a pod which cannot be decoded.
+    pub(super) unread: Vec<&'static str>,
     /// How many pods of a set become ready in one step; all, unless it says.
     pub(super) pace: Option<i64>,
     /// Writes of this verb fail like that.
@@ -115,6 +117,7 @@ impl Cluster {
             now: super::noon(),
             children: Children::Settled,
             broken: Vec::new(),
+            unread: Vec::new(),
             pace: None,
             refusal: None,
             version: 10,
@@ -297,10 +300,20 @@ impl Cluster {
     }
 
     fn controller(&self) -> Deployments {
+        let pods = cache(&self.pods);
+        for image in &self.unread {
+            let pod = Identity {
+                key: ObjectKey::new("default", format!("unread-{image}")),
+                uid: Uid::new("unread"),
+                version: ResourceVersion::new("1"),
+                controller: self.set(image)["metadata"]["uid"].as_str().map(Uid::new),
+            };
+            pods.keep(&pod, Source::List);
+        }
         Deployments {
             deployments: Arc::new(cache(std::slice::from_ref(&self.deployment))),
             sets: Arc::new(cache(&self.sets)),
-            pods: Arc::new(cache(&self.pods)),
+            pods: Arc::new(pods),
             replica_sets: ReplicaSetLoop::Here,
         }
     }

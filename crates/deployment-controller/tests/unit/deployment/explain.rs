@@ -110,7 +110,7 @@ fn old_pods_that_their_budgets_keep_are_told() {
     cluster.edit_set("a", |set| set.replicas(1));
     cluster.report("a", 2, 2);
     let name = cluster.set("a")["metadata"]["name"].as_str().unwrap().to_owned();
-    let story = format!("disruption budgets have not let 1 pods of old replica set {name} go");
+    let story = format!("disruption budgets keep 1 of the pods of old replica set {name} that are to go");
     assert_eq!(explained(&mut cluster), [("DisruptionBudget", story)]);
 }
 

@@ -54,6 +54,20 @@ fn the_rollout_stops_at_the_hold(#[case] hold: &str, #[case] expected: &str) {
     assert_eq!(progressing(&cluster), said);
 }
 
+// proves: field/FR-DP-07
+#[test]
+fn who_does_not_ask_for_a_hold_rolls_as_ever() {
+    let rolled = |mut cluster: Cluster| {
+        cluster.edit(|web| web.image("b"));
+        (cluster.roll(), cluster.sizes())
+    };
+    let (text, sizes) = rolled(Cluster::settled(web(10)));
+    assert_eq!(sizes, "a 0, b 10");
+    assert!(!text.contains("Paused") && !text.contains("Resumed"), "{text}");
+    let unread = Cluster::settled(web(10).opt_in(HOLD, "some"));
+    assert_eq!(rolled(unread), (text, sizes), "an unreadable value is none");
+}
+
 // proves: field/FR-DP-07, deployment/D-84
 #[rstest]
 #[case::raised(Some("6"), "a 4, b 6")]
@@ -87,7 +101,7 @@ fn no_deadline_runs_at_the_hold_and_it_is_said_why() {
     assert_eq!(turn.text(), "");
     assert_eq!(turn.conclusion.wake, workload_core::plan::Wake::OnChange);
     let held = &turn.conclusion.held_up.unwrap()[0];
-    assert_eq!((held.cause, held.note.reason), ("HoldAt", "RolloutHeld"));
+    assert_eq!((held.cause, &*held.note.reason), ("HoldAt", "RolloutHeld"));
     let message =
         "Deployment is held at 3 updated replicas by its annotation opt-in.workload-controllers/deployment.hold-at";
     assert_eq!(held.note.message, message);
@@ -149,6 +163,59 @@ fn going_back_is_not_held(#[case] hold: &str) {
 }
 
 // proves: field/FR-DP-07
+#[rstest]
+#[case::at_once("25%")]
+#[case::with_room_for_all("100%")]
+fn going_back_from_one_canary_to_a_former_one_is_held_like_that_one(#[case] surge: &str) {
+    let mut cluster = Cluster::settled(web(10).rolling(surge, "25%"));
+    cluster.edit(|web| web.opt_in(HOLD, "2").image("b"));
+    cluster.roll();
+    cluster.broken = vec!["c"];
+    cluster.edit(|web| web.image("c"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 8, b 0, c 2");
+    cluster.edit(|web| web.image("b"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 8, b 2, c 0");
+    cluster.edit(|web| web.image("a"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 10, b 0, c 0");
+}
+
+// proves: field/FR-DP-07
+#[test]
+fn going_back_to_a_version_that_was_let_on_gives_it_its_place_back() {
+    let mut cluster = held("7");
+    cluster.roll();
+    cluster.edit(|web| web.opt_in(HOLD, "2").image("c"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 3, b 5, c 2");
+    cluster.edit(|web| web.image("b"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 3, b 7, c 0");
+}
+
+// proves: field/FR-DP-07
+#[test]
+fn a_canary_of_the_second_in_which_its_predecessor_was_made_is_held_whatever_its_name() {
+    let of_noon = |image, size, revision| {
+        set(image, size, size)
+            .created(super::noon())
+            .annotation(super::REVISION, revision)
+    };
+    let mut cluster = Cluster::of(web(10).opt_in(HOLD, "3"))
+        .with(of_noon("b", 10, "1"))
+        .with(of_noon("a", 0, "2"));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "b 7, a 3");
+    for (image, expected) in [("b", "b 10, a 0"), ("a", "b 7, a 3"), ("b", "b 10, a 0")] {
+        cluster.edit(|web| web.image(image));
+        cluster.roll();
+        assert_eq!(cluster.sizes(), expected, "to {image}");
+    }
+}
+
+// proves: field/FR-DP-07
 #[test]
 fn of_two_canaries_the_former_goes() {
     let mut cluster = held("3");
@@ -156,6 +223,19 @@ fn of_two_canaries_the_former_goes() {
     cluster.edit(|web| web.image("c"));
     cluster.roll();
     assert_eq!(cluster.sizes(), "a 7, b 0, c 3");
+}
+
+// proves: field/FR-DP-07, deployment/D-22
+#[test]
+fn a_former_canary_does_not_grow_with_the_deployment() {
+    let mut cluster = held("2");
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 8, b 2");
+    cluster.broken = vec!["b"];
+    cluster.settle();
+    cluster.edit(|web| web.image("c").replicas(20));
+    cluster.roll();
+    assert_eq!(cluster.sizes(), "a 18, b 0, c 2");
 }
 
 // proves: field/FR-DP-07, deployment/D-9

@@ -104,8 +104,9 @@ proptest! {
         turns in 0..6_usize,
         to in prop::collection::vec(0..12_u32, 1..3),
         pace in 1..4_i64,
+        (surge, unavailable) in (0..3_u32, 0..3_u32).prop_filter("a server takes not both 0", |bounds| *bounds != (0, 0)),
     ) {
-        let mut cluster = Cluster::settled(careful(from));
+        let mut cluster = Cluster::settled(careful(from).rolling(surge, unavailable));
         cluster.pace = Some(pace);
         cluster.edit(|web| web.image("b"));
         for replicas in &to {

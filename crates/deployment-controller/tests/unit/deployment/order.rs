@@ -1,8 +1,11 @@
 //! The order of policies: the first that applies decides (deployment D-2).
 
+use deployment_controller::deployment::spec::Deployment;
 use rstest::rstest;
 use serde_json::{Value, json};
 use testkit::builders::{Manifest as _, Templated as _, deployment};
+use workload_core::labels::Interner;
+use workload_core::meta::Object as _;
 
 use super::cluster::Cluster;
 use super::{DESIRED, MAX, noon, set};
@@ -12,6 +15,21 @@ fn torn() -> Cluster {
     let web = deployment("web").replicas(10).rolling(2, 0).image("c");
     let sized = |image, size| set(image, size, size).annotation(DESIRED, "4").annotation(MAX, "6");
     Cluster::of(web).with(sized("a", 3)).with(sized("b", 1))
+}
+
+// proves: deployment/D-2
+#[test]
+fn a_strategy_that_nobody_knows_is_not_guessed_at() {
+    let web = deployment("web")
+        .namespace("shop")
+        .uid("u1")
+        .set("/metadata/resourceVersion", "1")
+        .set("/spec/strategy/type", "Sideways");
+    let decoded = Deployment::decode(web.json().to_string().as_bytes(), &Interner::default());
+    assert_eq!(
+        decoded.unwrap_err().to_string(),
+        "missing or malformed spec.strategy.type"
+    );
 }
 
 fn writes(mut cluster: Cluster, change: &Value) -> String {

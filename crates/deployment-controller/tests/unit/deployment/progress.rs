@@ -195,6 +195,7 @@ fn a_rollout_that_nobody_watched_is_found() {
 #[case::resumed("DeploymentPaused", false, "DeploymentResumed")]
 #[case::never_paused("ReplicaSetUpdated", false, "ReplicaSetUpdated")]
 #[case::paused_too_late("ProgressDeadlineExceeded", true, "ProgressDeadlineExceeded")]
+#[case::resumed_too_late("ProgressDeadlineExceeded", false, "ProgressDeadlineExceeded")]
 #[case::after_completion("NewReplicaSetAvailable", true, "DeploymentPaused")]
 fn a_pause_stops_the_deadline_and_its_end_restarts_it(
     #[case] reason: &str,

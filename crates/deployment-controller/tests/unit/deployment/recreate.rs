@@ -1,7 +1,10 @@
 //! When a Recreate rollout may go on (deployment D-40…D-43).
 
+use std::time::Duration;
+
 use rstest::rstest;
 use testkit::builders::{Manifest as _, Pod, Templated as _, deployment, pod};
+use workload_core::plan::Wake;
 
 use super::cluster::Cluster;
 use super::{noon, set};
@@ -47,6 +50,18 @@ fn a_set_that_exists_already_gets_its_size_when_the_old_pods_are_gone() {
     assert_eq!(cluster.turn().written(), "");
     cluster.pods.clear();
     assert_eq!(cluster.turn().written(), "scale b 0 -> 3");
+}
+
+// proves: deployment/D-41
+#[test]
+fn an_old_pod_that_cannot_be_decoded_may_still_run_and_is_looked_for_again() {
+    let mut cluster = world(0, 0);
+    cluster.unread = vec!["a"];
+    let turn = cluster.turn();
+    assert_eq!(turn.written(), "");
+    assert_eq!(turn.plan.wake, Wake::After(Duration::from_mins(1)));
+    cluster.unread.clear();
+    assert_eq!(cluster.turn().written(), "create b 3");
 }
 
 // proves: deployment/D-41

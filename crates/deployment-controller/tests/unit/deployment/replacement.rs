@@ -119,6 +119,17 @@ fn a_rollout_that_waits_for_pods_misses_its_deadline() {
     assert_eq!(pods.cluster.sizes(), "a 0, b 2");
 }
 
+// proves: deployment/L-2
+#[test]
+fn a_pod_that_cannot_be_decoded_takes_room_too() {
+    let mut cluster = Cluster::of(web(5, 0, 1).image("b")).with(set("a", 0, 0));
+    cluster.unread = vec!["a"];
+    assert_eq!(cluster.turn().written(), "create b 4");
+    cluster.report("b", 4, 4);
+    cluster.unread.clear();
+    assert_eq!(cluster.turn().written(), "scale b 4 -> 5");
+}
+
 // proves: deployment/L-2, deployment/D-55
 #[test]
 fn an_old_set_stays_in_sight_while_pods_of_it_terminate() {

@@ -1,8 +1,9 @@
 //! Which pods are its own (deployment C-10…C-19, RS-3…RS-6, RS-11).
 
+use deployment_controller::replicaset::ReplicaSets;
 use rstest::rstest;
 use testkit::builders::{Manifest as _, Pod, ReplicaSet, pod, replica_set};
-use workload_core::workload::Observation;
+use workload_core::workload::{Observation, RetryLimit, Workload as _};
 
 use super::{World, changed, noon, orphan, owned, web};
 
@@ -117,6 +118,14 @@ fn a_set_whose_selector_cannot_be_parsed_is_left_alone() {
         world.observation(&world.controller()),
         Observation::Ignored(_)
     ));
+}
+
+// proves: deployment/C-4, deployment/C-7, deployment/C-73
+#[test]
+fn names_and_limits_are_upstreams() {
+    assert_eq!(ReplicaSets::QUEUE, "replicaset");
+    assert_eq!(ReplicaSets::COMPONENT, "replicaset-controller");
+    assert_eq!(ReplicaSets::RETRIES, RetryLimit::Unlimited);
 }
 
 // proves: deployment/RS-3

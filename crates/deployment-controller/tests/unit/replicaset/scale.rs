@@ -1,12 +1,16 @@
 //! How many pods are created or deleted, and what new ones contain (deployment RS-10, RS-12, C-25, C-41, C-70…C-72).
 
+use std::time::Duration;
+
 use rstest::rstest;
 use serde_json::{Value, json};
 use testkit::builders::{Manifest as _, Pod, Templated as _};
-use workload_core::id::Kind;
-use workload_core::plan::{Create, DeleteGuard, NewName, Stage};
+use workload_core::cache::{Identity, Source};
+use workload_core::id::{Kind, ObjectKey, ResourceVersion, Uid};
+use workload_core::plan::{Create, DeleteGuard, NewName, Stage, Wake};
+use workload_core::workload::{Observation, Workload as _};
 
-use super::{World, changed, noon, orphan, owned, web};
+use super::{World, changed, noon, orphan, owned, text, web};
 
 fn check(replicas: u32, pods: impl IntoIterator<Item = Pod>, plan: &str) {
     assert_eq!(World::of(web(replicas), pods).plan(), plan);
@@ -165,4 +169,36 @@ fn a_pod_is_deleted_by_name_and_uid() {
     assert_eq!(deletes[0].target.key.to_string(), "default/a");
     assert_eq!(deletes[0].target.uid.as_str(), "u1");
     assert_eq!(deletes[0].guard, DeleteGuard::Uid);
+}
+
+#[rstest]
+#[case::its_own_place(2, "create 1", "nothing")]
+#[case::others_are_missing(4, "create 3", "create 2")]
+#[case::as_many_as_wanted_without_it(1, "nothing", "nothing")]
+#[case::surplus(0, "delete a", "delete a")]
+fn a_pod_that_cannot_be_decoded_keeps_its_place_and_is_looked_at_again(
+    #[case] replicas: u32,
+    #[case] without: &str,
+    #[case] with: &str,
+) {
+    let world = World::of(web(replicas), [owned("a")]);
+    let controller = world.controller();
+    let plan = || {
+        let Observation::Ready(seen) = world.observation(&controller) else {
+            panic!("nothing to act on")
+        };
+        controller.decide(&seen, world.now)
+    };
+    assert_eq!(text(&plan()), without);
+    let unreadable = Identity {
+        key: ObjectKey::new("default", "b"),
+        uid: Uid::new("b"),
+        version: ResourceVersion::new("5"),
+        controller: Some(Uid::new("uid-of-web")),
+    };
+    controller.pods.keep(&unreadable, Source::Watch);
+    assert_eq!(text(&plan()), with);
+    assert_eq!(plan().wake, Wake::After(Duration::from_mins(1)));
+    controller.pods.remove(&unreadable, Source::Watch);
+    assert_eq!(text(&plan()), without);
 }

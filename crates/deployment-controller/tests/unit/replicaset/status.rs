@@ -218,9 +218,9 @@ fn each_failed_call_is_an_event() {
     let created = || attempt(Verb::Create, "web-bcdfg", Ok(stored()));
     let refused = || failed(Verb::Create, FailureClass::Rejected, "exceeded quota");
     let attempts = vec![created(), refused(), refused()];
-    let warning = |reason, message: &str| Note {
+    let warning = |reason: &'static str, message: &str| Note {
         severity: Severity::Warning,
-        reason,
+        reason: reason.into(),
         message: message.to_owned(),
     };
     let create = warning("FailedCreate", "Error creating: exceeded quota");

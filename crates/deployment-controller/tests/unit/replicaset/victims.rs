@@ -1,8 +1,9 @@
 //! Which pods go first (deployment C-50…C-53), through the whole decision.
 
-use deployment_controller::replicaset::metrics::ratios;
+use deployment_controller::replicaset::metrics::{DeletionAges, ratios};
 use rstest::rstest;
 use testkit::builders::{Manifest as _, Pod, ReplicaSet, Templated as _, deployment, replica_set};
+use workload_core::metrics::Metrics;
 
 use super::{World, at, noon, orphan, owned, ready, web};
 
@@ -31,7 +32,7 @@ fn spared_since(time: &str) -> Pod {
     ready("spared", &format!("2026-01-02T{time}Z")).uid("a")
 }
 
-// proves: deployment/C-51
+// proves: deployment/C-51, field/FR-DP-03
 #[rstest]
 #[case::not_scheduled(doomed(), spared().on("n").phase("Pending"))]
 #[case::pending(doomed().phase("Pending"), spared().phase("Unknown"))]
@@ -120,6 +121,21 @@ fn a_set_without_a_controller_does_not_care_for_crowds() {
     let [one, two] = ["one", "two"].map(|name| ready(name, "2026-01-02T11:00:00Z").on("n1"));
     let lonely = ready("lonely", "2026-01-02T11:00:00Z").on("n2").restarts(1);
     assert_eq!(World::of(web(2), [one, two, lonely]).plan(), "delete lonely");
+}
+
+// proves: deployment/C-34
+#[test]
+fn the_histogram_of_ages_has_upstreams_name_and_buckets() {
+    let metrics = Metrics::default();
+    let _ages = metrics.register(DeletionAges::register);
+    let text = metrics.text().unwrap();
+    let buckets: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("replicaset_controller_sorting_deletion_age_ratio_bucket{le=\""))
+        .filter_map(|rest| rest.split_once('"'))
+        .map(|(bound, _)| bound)
+        .collect();
+    assert_eq!(buckets, ["0.25", "0.5", "1", "2", "4", "8", "+Inf"]);
 }
 
 // proves: deployment/C-34

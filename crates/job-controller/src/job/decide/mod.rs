@@ -49,6 +49,9 @@ impl Default for Bounds {
     }
 }
 
+/// How often a Job is looked at of whose pods some cannot be decoded: when such a pod goes, no event tells.
+const UNREAD: Duration = Duration::from_mins(1);
+
 /// What a turn made of its Job.
 #[derive(Clone, Debug)]
 pub enum Intent {
@@ -331,7 +334,11 @@ impl Drafting<'_, '_> {
         Plan {
             stages,
             notes: said,
-            wake,
+            wake: if facts.seen.unread > 0 {
+                wake.sooner(Wake::After(UNREAD))
+            } else {
+                wake
+            },
             intent: Intent::Act(Box::new(Action {
                 base: facts.base.clone(),
                 counts: self.counts(),

@@ -9,10 +9,11 @@ use std::time::Duration;
 use job_controller::job::decide::{Bounds, Intent};
 use job_controller::job::memory::Memory;
 use job_controller::job::observe::Observed;
+use job_controller::job::pod::Pod;
 use job_controller::job::tally::Tally;
 use job_controller::job::{Jobs, Manager, Serves};
 use serde_json::{Value, json};
-use workload_core::cache::{Source, Store};
+use workload_core::cache::{Identity, Source, Store};
 use workload_core::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use workload_core::labels::Interner;
 use workload_core::meta::Object;
@@ -56,6 +57,8 @@ pub(super) struct Cluster {
     pub(super) trouble: Option<(usize, Trouble)>,
     /// The process ends before this stage of its next plan.
     pub(super) crash_before: Option<usize>,
+    /// Names of pods that cannot be decoded.
+    pub(super) unread: Vec<&'static str>,
     /// How many pods may be there at once.
     pub(super) quota: Option<usize>,
     /// How far behind the caches are, in changes: of the Job, and of pods.
@@ -153,6 +156,7 @@ impl Cluster {
             faults: Vec::new(),
             trouble: None,
             crash_before: None,
+            unread: Vec::new(),
             quota: None,
             lag: (0, 0),
             version: 1,
@@ -311,12 +315,29 @@ impl Cluster {
         let tallies = Arc::clone(tallies);
         Jobs {
             jobs: Arc::new(cache(std::slice::from_ref(job))),
-            pods: Arc::new(cache(self.seen_pods())),
+            pods: Arc::new(self.pod_cache()),
             serves: self.serves.clone(),
             memory: Arc::clone(&self.memory),
             bounds: self.bounds,
             counter: Box::new(move |tally| *tallies.lock().unwrap() = Some(tally.clone())),
         }
+    }
+
+    fn pod_cache(&self) -> Store<Pod> {
+        let is_unread = |pod: &&Arc<Value>| self.unread.contains(&&*name(pod));
+        let (unread, read): (Vec<_>, Vec<_>) = self.seen_pods().iter().partition(is_unread);
+        let store = cache::<Pod>(&read.into_iter().map(|pod| Value::clone(pod)).collect::<Vec<_>>());
+        for pod in unread {
+            let text = |pointer: &str| pod.pointer(pointer).unwrap().as_str().unwrap().to_owned();
+            let identity = Identity {
+                key: ObjectKey::new("default", text("/metadata/name")),
+                uid: Uid::new(text("/metadata/uid")),
+                version: ResourceVersion::new(text("/metadata/resourceVersion")),
+                controller: Some(Uid::new(text("/metadata/ownerReferences/0/uid"))),
+            };
+            store.keep(&identity, Source::List);
+        }
+        store
     }
 
     /// False if the process ended.

@@ -321,6 +321,36 @@ fn while_earlier_writes_are_unseen_pods_are_counted_but_neither_made_nor_judged(
     assert_eq!(cluster.conditions(), "FailureTarget/BackoffLimitExceeded");
 }
 
+// proves: job/J-192
+#[test]
+fn while_a_pod_cannot_be_decoded_none_is_made_nothing_ends_and_it_is_not_counted() {
+    let mut cluster = fixed(2, 3);
+    cluster.settle();
+    for pod in ["p000", "p001"] {
+        cluster.end(pod, 0);
+    }
+    cluster.faults = vec![(Verb::Patch, "p", FailureClass::Transient)];
+    cluster.turn();
+    cluster.faults.clear();
+    cluster.unread = vec!["p001"];
+    let turn = cluster.turn();
+    assert_eq!(
+        (turn.text().as_str(), turn.again_in()),
+        ("release p000; status", Some(60))
+    );
+    assert_eq!(cluster.counts()[3..], [1, 0]);
+    assert_eq!(
+        cluster.status_of("uncountedTerminatedPods"),
+        &json!({"succeeded": ["uid-of-p001"]})
+    );
+    cluster.end("p002", 0);
+    cluster.settle();
+    assert!(!cluster.is_finished());
+    cluster.unread.clear();
+    cluster.settle();
+    assert_eq!((cluster.counts(), cluster.is_finished()), ([0, 0, 0, 3, 0], true));
+}
+
 // proves: job/J-190, job/J-192, job/S-40
 #[test]
 fn a_late_watch_of_jobs_makes_no_second_pod() {

@@ -1,6 +1,7 @@
 //! Tests of caches: the machine step by step, its laws against a model server, and the task over HTTP.
 
 mod laws;
+mod many;
 mod steps;
 mod task;
 

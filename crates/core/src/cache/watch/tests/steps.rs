@@ -3,10 +3,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{bookmark, event, initial_end, page, status};
+use crate::cache::Store;
 use crate::cache::sample::{Thing, key, spoiled, thing};
 use crate::cache::watch::frame::{Ending, Frame, Page, ServerError, version_of_list};
 use crate::cache::watch::step::{Ask, Change, Machine};
-use crate::id::ResourceVersion;
+use crate::id::{ResourceVersion, Uid};
 use crate::labels::Interner;
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -233,6 +234,26 @@ fn an_unreadable_object_is_known_by_name_and_version_and_stops_nothing() {
     let in_list =
         Page::<Thing>::decode(page(3, "", &[spoiled("bad", "u9", 2)]).as_bytes(), &Interner::default()).unwrap();
     assert_eq!(in_list.items[0].key(), &key("bad"));
+}
+
+#[test]
+fn of_an_unreadable_object_its_controller_is_known_where_that_can_be_read() {
+    let reference = |uid: &str, controller: bool| json!({"kind": "Owner", "uid": uid, "controller": controller});
+    for (owners, expected) in [
+        (json!([reference("o0", false), reference("o1", true)]), 1),
+        (json!([reference("o1", false)]), 0),
+        (json!([{"uid": "o1"}]), 0),
+        (json!("nobody"), 0),
+        (json!(null), 0),
+    ] {
+        let mut object = spoiled("bad", "u9", 7);
+        object["metadata"]["ownerReferences"] = owners.clone();
+        let mut machine = Machine::default();
+        let store = Store::<Thing>::default();
+        let frame = Frame::decode(event("ADDED", &object).as_bytes(), &Interner::default()).unwrap();
+        machine.frame(frame).unwrap().apply_to(&store);
+        assert_eq!(store.unread_of(&Uid::new("o1")), expected, "{owners}");
+    }
 }
 
 #[test]

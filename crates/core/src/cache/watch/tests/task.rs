@@ -23,7 +23,7 @@ use crate::run::spawn::{Task, spawn};
 use crate::time::{Clock, SystemClock};
 
 /// One scripted answer.
-enum Answer {
+pub(super) enum Answer {
     /// A stream of these lines that then stays open without a word.
     Open(Vec<String>),
     /// A stream of these lines that then ends.
@@ -37,10 +37,10 @@ type Chunks = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
 
 /// A server that answers in the order of its script and remembers what it was asked.
 #[derive(Clone, Default)]
-struct Script(Arc<Mutex<(VecDeque<Answer>, Vec<String>)>>);
+pub(super) struct Script(Arc<Mutex<(VecDeque<Answer>, Vec<String>)>>);
 
 impl Script {
-    fn of(answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub(super) fn of(answers: impl IntoIterator<Item = Answer>) -> Self {
         let script = Self::default();
         script.0.lock().0 = answers.into_iter().collect();
         script
@@ -69,14 +69,14 @@ impl Script {
     }
 
     /// The requests so far, without the random lifetime of watches.
-    fn requests(&self) -> Vec<String> {
+    pub(super) fn requests(&self) -> Vec<String> {
         let requests = self.0.lock().1.clone();
         let cut = |uri: String| uri.split("&timeoutSeconds").next().unwrap_or_default().to_owned();
         requests.into_iter().map(cut).collect()
     }
 }
 
-fn cache(script: &Script, scope: Scope) -> (Cache<Thing>, Metrics) {
+pub(super) fn cache(script: &Script, scope: Scope) -> (Cache<Thing>, Metrics) {
     let metrics = Metrics::default();
     let aids = CacheAids {
         clock: Arc::new(SystemClock),
@@ -86,14 +86,14 @@ fn cache(script: &Script, scope: Scope) -> (Cache<Thing>, Metrics) {
     (Cache::new(Feed::new(script.client(), scope), aids), metrics)
 }
 
-fn start(cache: Cache<Thing>) -> (Arc<Cache<Thing>>, Task<Infallible>) {
+pub(super) fn start(cache: Cache<Thing>) -> (Arc<Cache<Thing>>, Task<Infallible>) {
     let cache = Arc::new(cache);
     let task = spawn("cache", Arc::clone(&cache).run());
     (cache, task)
 }
 
 /// Waits (paused time passes at once) until `done`, at most a day.
-async fn until(done: impl Fn() -> bool) {
+pub(super) async fn until(done: impl Fn() -> bool) {
     let waited = async {
         while !done() {
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -106,7 +106,7 @@ async fn until(done: impl Fn() -> bool) {
     );
 }
 
-fn listed(objects: &[Value], version: u64) -> Vec<String> {
+pub(super) fn listed(objects: &[Value], version: u64) -> Vec<String> {
     let mut lines: Vec<String> = objects.iter().map(|object| event("ADDED", object)).collect();
     lines.push(initial_end(version));
     lines

@@ -1,7 +1,10 @@
 //! The executor against a scripted server: which requests a plan becomes, and what their answers do to it.
 
+mod claims;
+
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Request, Response};
 use http_body_util::BodyExt;
@@ -20,10 +23,8 @@ use crate::labels::Interner;
 use crate::lease::Fence;
 use crate::meta::{DecodeError, KeepAnnotations, Meta, Object, RawMeta};
 use crate::outcome::{FailureClass, Outcome, Verb};
-use crate::owner::OwnerReference;
 use crate::plan::{
-    Claim, ClaimChange, Create, Delete, DeleteGuard, NewName, NewObject, Note, Patch, PatchForm, Stage, StatusWrite,
-    Target,
+    Create, Delete, DeleteGuard, NewName, NewObject, Note, Patch, PatchForm, Stage, StatusWrite, Target,
 };
 use crate::time::{Clock, SharedClock, SystemClock};
 
@@ -31,14 +32,16 @@ use crate::time::{Clock, SharedClock, SystemClock};
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) line: String,
+    query: String,
     body: Value,
 }
 
 type Log = Arc<Mutex<Vec<Seen>>>;
 
-/// An answer, or a connection that breaks after the server has read the request.
+/// An answer, at once or after a while, or a connection that breaks after the server has read the request.
 pub(crate) enum Answer {
     Status(u16, Value),
+    Late(Duration, Value),
     Broken,
 }
 
@@ -60,6 +63,7 @@ pub(crate) fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send
             let body = body.collect().await.unwrap().to_bytes();
             let request = Seen {
                 line: format!("{} {}", parts.method, parts.uri.path()),
+                query: parts.uri.query().unwrap_or_default().to_owned(),
                 body: serde_json::from_slice(&body).unwrap_or_default(),
             };
             let number = {
@@ -67,13 +71,16 @@ pub(crate) fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send
                 log.push(request.clone());
                 log.len()
             };
-            match script(number, &request) {
-                Answer::Status(code, body) => Ok(Response::builder()
-                    .status(code)
-                    .body(Body::from(body.to_string().into_bytes()))
-                    .unwrap()),
-                Answer::Broken => Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
-            }
+            let (code, body) = match script(number, &request) {
+                Answer::Status(code, body) => (code, body),
+                Answer::Late(wait, body) => {
+                    tokio::time::sleep(wait).await;
+                    (200, body)
+                }
+                Answer::Broken => return Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
+            };
+            let body = Body::from(body.to_string().into_bytes());
+            Ok(Response::builder().status(code).body(body).unwrap())
         }
     });
     let clock: SharedClock = Arc::new(SystemClock);
@@ -112,6 +119,10 @@ impl World {
         std::iter::from_fn(|| feed.try_next())
             .map(|said| said.note.reason.to_string())
             .collect()
+    }
+
+    fn query(&self, at: usize) -> String {
+        self.log.lock()[at].query.clone()
     }
 
     pub(crate) fn body(&self, at: usize) -> Value {
@@ -292,124 +303,6 @@ async fn an_object_of_ours_that_cannot_be_read_after_a_lost_answer_is_not_create
     assert_eq!(names.len(), 1);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_version_that_an_adoption_returned_does_not_guard_later_writes() {
-    let world = world(Fence::open(), |number, _| {
-        object(if number == 1 { "o1" } else { "p1" }, "9")
-    });
-    let later = Delete {
-        target: target(Kind::POD, "a", "p1", "7"),
-        guard: DeleteGuard::UidAndVersion,
-        note: None,
-    };
-    world
-        .run(vec![Stage::Claim(vec![adopt("a", "p1")]), Stage::Delete(vec![later])])
-        .await;
-    assert_eq!(
-        world.body(2)["preconditions"],
-        json!({"uid": "p1", "resourceVersion": "7"})
-    );
-}
-
-// proves: deployment/C-14, deployment/C-15
-#[tokio::test(start_paused = true)]
-async fn a_forbidden_release_is_an_error() {
-    let world = world(Fence::open(), |_, _| refusal(403, "Forbidden"));
-    let release = Claim {
-        child: target(Kind::POD, "b", "2", "7"),
-        change: ClaimChange::Release(Uid::new("o1")),
-        finalizer: None,
-    };
-    assert_eq!(
-        classes(&world.run(vec![Stage::Claim(vec![release])]).await),
-        [FailureClass::Rejected]
-    );
-}
-
-fn adopt(name: &str, uid: &str) -> Claim {
-    Claim {
-        child: target(Kind::POD, name, uid, "7"),
-        change: ClaimChange::Adopt(OwnerReference::controller(Kind::REPLICA_SET, "web", &Uid::new("o1"))),
-        finalizer: None,
-    }
-}
-
-// proves: deployment/C-12, deployment/T-22
-#[tokio::test(start_paused = true)]
-async fn three_adoptions_cost_one_live_read_of_the_owner() {
-    let world = world(Fence::open(), |number, _| {
-        object(if number == 1 { "o1" } else { "p" }, "8")
-    });
-    let claims = vec![adopt("a", "1"), adopt("b", "2"), adopt("c", "3")];
-    let outcome = world.run(vec![Stage::Claim(claims)]).await;
-    assert_eq!(classes(&outcome), []);
-    assert_eq!(
-        world.lines(),
-        [
-            "GET /apis/apps/v1/namespaces/shop/replicasets/web",
-            "PATCH /api/v1/namespaces/shop/pods/a",
-            "PATCH /api/v1/namespaces/shop/pods/b",
-            "PATCH /api/v1/namespaces/shop/pods/c",
-        ]
-    );
-    assert_eq!(world.body(1)["metadata"]["uid"], "1");
-}
-
-// proves: deployment/C-12, deployment/T-15
-#[tokio::test(start_paused = true)]
-async fn an_owner_that_is_being_deleted_adopts_nothing() {
-    let dying = json!({"metadata": {"uid": "o1", "resourceVersion": "6", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
-    let world = world(Fence::open(), move |_, _| Answer::Status(200, dying.clone()));
-    let outcome = world
-        .run(vec![Stage::Claim(vec![adopt("a", "1")]), Stage::Create(pods(1))])
-        .await;
-    assert_eq!(classes(&outcome), [FailureClass::OwnerUnfit]);
-    assert_eq!(world.lines().len(), 1, "one read, no write");
-}
-
-// proves: deployment/C-12
-#[tokio::test(start_paused = true)]
-async fn an_owner_that_was_replaced_adopts_nothing_but_still_releases() {
-    let world = world(Fence::open(), |_, _| object("another", "8"));
-    let release = Claim {
-        child: target(Kind::POD, "b", "2", "7"),
-        change: ClaimChange::Release(Uid::new("o1")),
-        finalizer: None,
-    };
-    let outcome = world.run(vec![Stage::Claim(vec![adopt("a", "1"), release])]).await;
-    assert_eq!(classes(&outcome), [FailureClass::OwnerUnfit]);
-    assert_eq!(world.lines()[1], "PATCH /api/v1/namespaces/shop/pods/b");
-}
-
-// proves: deployment/C-13
-#[tokio::test(start_paused = true)]
-async fn adopting_what_is_gone_is_skipped_and_adopting_another_is_an_error() {
-    for (code, expected) in [(404, vec![]), (422, vec![FailureClass::Invalid])] {
-        let world = world(Fence::open(), move |number, _| match number {
-            1 => object("o1", "8"),
-            _ => refusal(code, "x"),
-        });
-        assert_eq!(
-            classes(&world.run(vec![Stage::Claim(vec![adopt("a", "1")])]).await),
-            expected
-        );
-    }
-}
-
-// proves: deployment/C-14
-#[tokio::test(start_paused = true)]
-async fn releasing_what_is_gone_or_replaced_is_no_error() {
-    for code in [404, 422] {
-        let world = world(Fence::open(), move |_, _| refusal(code, "x"));
-        let release = Claim {
-            child: target(Kind::POD, "b", "2", "7"),
-            change: ClaimChange::Release(Uid::new("o1")),
-            finalizer: None,
-        };
-        assert_eq!(classes(&world.run(vec![Stage::Claim(vec![release])]).await), []);
-    }
-}
-
 fn scale(replicas: i32) -> Patch {
     Patch {
         target: owner(),
@@ -428,7 +321,7 @@ fn status(body: Value) -> StatusWrite {
     }
 }
 
-// proves: deployment/D-65
+// proves: deployment/D-65, deployment/W-4, deployment/W-11
 #[tokio::test(start_paused = true)]
 async fn later_writes_of_a_turn_carry_the_version_that_earlier_ones_returned() {
     let world = world(Fence::open(), |number, _| {

@@ -32,6 +32,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/*
+Name of the Lease. Instances that reconcile what names them in managedBy each have one of their own, which the binary makes
+in the same way.
+*/}}
+{{- define "workload-lib.lease" -}}
+{{- $lease := (include "workload-lib.controller" . | fromYaml).lease }}
+{{- with .Values.args.managedBy }}
+{{- printf "%s-%s-%s" $lease (regexReplaceAll "[^a-z0-9]" (lower .) "-" | trimAll "-") (adler32sum .) }}
+{{- else }}
+{{- $lease }}
+{{- end }}
+{{- end }}
+
 {{/* Image reference; a digest wins over the tag, which defaults to the chart's appVersion. */}}
 {{- define "workload-lib.image" -}}
 {{- if .Values.image.digest }}

@@ -58,7 +58,7 @@ control-plane node, once the loops below are off:
 A change of this release changes the ConfigMap only: write the file again on each node.
 {{- else -}}
 {{ .Chart.Name }} runs as {{ .Values.workload }} {{ .Release.Namespace }}/{{ $name }}. Which pod holds the Lease:
-  kubectl -n {{ .Values.args.leaseNamespace }} get lease {{ (include "workload-lib.controller" . | fromYaml).lease }}
+  kubectl -n {{ .Values.args.leaseNamespace }} get lease {{ include "workload-lib.lease" . }}
 {{- end }}
 {{- end }}
 

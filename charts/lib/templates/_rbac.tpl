@@ -65,7 +65,7 @@ rules:
     verbs: [create]
   - apiGroups: [coordination.k8s.io]
     resources: [leases]
-    resourceNames: [{{ (include "workload-lib.controller" . | fromYaml).lease }}]
+    resourceNames: [{{ include "workload-lib.lease" . }}]
     verbs: [get, watch, patch]
 ---
 apiVersion: rbac.authorization.k8s.io/v1

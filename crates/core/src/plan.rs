@@ -56,6 +56,8 @@ pub enum Stage {
     PatchEach(Vec<Patch>),
     /// Deletes, all at once.
     Delete(Vec<Delete>),
+    /// Deletes, all at once, of objects that stay, terminating, until what they own is gone (job TTL-5).
+    DeleteForeground(Vec<Delete>),
     /// Removals of objects that have to be patched first, all at once. One whose patch fails stays (job J-91, J-93).
     Depart(Vec<Departure>),
     /// Removals of pods that a disruption budget can refuse, one after the other: what a budget allows goes to the first. A

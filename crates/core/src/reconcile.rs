@@ -151,7 +151,7 @@ impl<W: Workload> Reconciler<W> {
         if let Some(status) = conclusion.status {
             turn.status(status).await;
         }
-        self.workload.settled(seen, &intent, turn.outcome());
+        self.workload.settled(seen, &intent, turn.outcome(), self.clock.now());
         verdict::<W>(&root, turn.outcome(), wake.sooner(conclusion.wake))
     }
 

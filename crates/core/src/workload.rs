@@ -49,7 +49,7 @@ pub trait Workload: Send + Sync + 'static {
 
     /// What has become of the turn, its last status write included: for metrics and what is remembered. Not called for a turn
     /// whose claims failed.
-    fn settled(&self, _seen: &Self::Observed, _intent: &Self::Intent, _outcome: &Outcome) {}
+    fn settled(&self, _seen: &Self::Observed, _intent: &Self::Intent, _outcome: &Outcome, _now: Timestamp) {}
 }
 
 /// How often a failing key is tried again.

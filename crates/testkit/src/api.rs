@@ -195,6 +195,11 @@ impl Api {
         self.patch(kind, name, PatchType::Merge, body).await
     }
 
+    /// Changes an object by a strategic merge patch.
+    pub async fn strategic(&self, kind: Kind, name: &str, body: &Value) -> Answer {
+        self.patch(kind, name, PatchType::Strategic, body).await
+    }
+
     /// Deletes an object; `options` is the body, such as `{"propagationPolicy": "Orphan"}`.
     pub async fn delete(&self, kind: Kind, name: &str, options: &Value) -> Answer {
         self.send(Method::DELETE, &self.path(kind, name), None, options).await

@@ -140,9 +140,30 @@ impl Stored {
         })
     }
 
+    /// True for a pod whose containers have ended for good.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.text("/status/phase"), "Succeeded" | "Failed")
+    }
+
     /// True for a pod that is neither finished nor about to be deleted.
     pub fn is_active(&self) -> bool {
-        !self.is_terminating() && !matches!(self.text("/status/phase"), "Succeeded" | "Failed")
+        !self.is_terminating() && !self.has_ended()
+    }
+
+    /// Type and reason of the true conditions of the status, in order: `Complete CompletionsReached`.
+    pub fn true_conditions(&self) -> Vec<String> {
+        let conditions = self.at("/status/conditions").as_array().into_iter().flatten();
+        let word = |condition: &Value, field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+        conditions
+            .filter(|condition| condition["status"] == "True")
+            .map(|condition| format!("{} {}", word(condition, "type"), word(condition, "reason")))
+            .collect()
+    }
+
+    /// True if it has this finalizer.
+    pub fn has_finalizer(&self, name: &str) -> bool {
+        let finalizers = self.at("/metadata/finalizers").as_array();
+        finalizers.is_some_and(|all| all.iter().any(|finalizer| finalizer == name))
     }
 
     /// True for a pod that reports itself ready.

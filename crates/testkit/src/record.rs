@@ -19,7 +19,7 @@ use crate::object::Stored;
 pub use crate::state::{Change, State, Version};
 
 /// What is recorded.
-pub const KINDS: [Kind; 4] = [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::POD, EVENT];
+pub const KINDS: [Kind; 5] = [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::JOB, Kind::POD, EVENT];
 
 /// How often a server that does not answer is asked again.
 const POLL: Duration = Duration::from_millis(100);

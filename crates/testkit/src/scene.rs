@@ -305,6 +305,7 @@ fn kind_of(object: &Value) -> Kind {
     let known = [
         Kind::DEPLOYMENT,
         Kind::REPLICA_SET,
+        Kind::JOB,
         Kind::POD,
         crate::api::RESOURCE_QUOTA,
     ];

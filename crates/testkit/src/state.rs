@@ -75,6 +75,11 @@ impl State {
         self.get(Kind::DEPLOYMENT, name)
     }
 
+    /// The Job of that name.
+    pub fn job(&self, name: &str) -> Option<&Stored> {
+        self.get(Kind::JOB, name)
+    }
+
     /// All ReplicaSets, oldest first.
     pub fn replica_sets(&self) -> Vec<&Stored> {
         self.all(Kind::REPLICA_SET)

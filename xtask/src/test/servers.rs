@@ -8,7 +8,7 @@ use crate::cluster::{Cluster, ClusterSpec};
 use crate::places::Places;
 
 /// Controllers of kube-controller-manager that ours replace; on the server `ours` it does not run them.
-const OURS: [&str; 2] = ["deployment", "replicaset"];
+const OURS: [&str; 4] = ["deployment", "replicaset", "job", "ttl-after-finished"];
 
 /// The controller that removes pods whose node does not exist. Tests bind pods to nodes that nobody has made.
 const POD_GARBAGE: &str = "pod-garbage-collector";

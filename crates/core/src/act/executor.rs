@@ -17,6 +17,7 @@ use crate::act::ledger::Ledger;
 use crate::act::live::{Call, Live, MERGE, STRATEGIC, Stored};
 use crate::act::metrics::ActMetrics;
 use crate::act::refusals::Refusals;
+use crate::act::removals::Way;
 use crate::doubts::{Doubt, Effect};
 use crate::events::Recorder;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
@@ -120,7 +121,8 @@ impl Turn<'_> {
                 Stage::Create(creates) => self.create(creates).await,
                 Stage::Patch(patches) => self.patch_in_order(patches).await,
                 Stage::PatchEach(patches) => self.patch_each(patches).await,
-                Stage::Delete(deletes) => self.delete_at_once(deletes).await,
+                Stage::Delete(deletes) => self.delete_at_once(Way::Delete, deletes).await,
+                Stage::DeleteForeground(deletes) => self.delete_at_once(Way::Foreground, deletes).await,
                 Stage::Depart(departures) => self.depart(departures).await,
                 Stage::Evict(deletes) => self.evict_in_order(deletes).await,
                 // The loop answers reads before it runs a plan; one behind a write has no meaning.

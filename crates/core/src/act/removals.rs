@@ -1,4 +1,4 @@
-//! Removals: deletes, and evictions, which are deletes that a disruption budget can refuse.
+//! Removals: deletes, at once or after all that is owned, and evictions, which are deletes that a disruption budget can refuse.
 
 use std::time::Duration;
 
@@ -20,16 +20,20 @@ const ENOUGH: usize = 10;
 /// asked to stop waits for the turn. What is left wakes its owner again, by the pods that go or by those that were refused.
 const LONGEST_SERIES: Duration = Duration::from_secs(5);
 
-/// The two ways to remove an object.
+/// The ways to remove an object.
 #[derive(Clone, Copy)]
-enum Way {
+pub(super) enum Way {
+    /// As the server does by default.
     Delete,
+    /// After what it owns.
+    Foreground,
+    /// Unless a disruption budget forbids it.
     Evict,
 }
 
 impl Turn<'_> {
-    pub(super) async fn delete_at_once(&mut self, deletes: Vec<Delete>) -> Then {
-        let sent = deletes.iter().map(|delete| self.remove(Way::Delete, delete));
+    pub(super) async fn delete_at_once(&mut self, way: Way, deletes: Vec<Delete>) -> Then {
+        let sent = deletes.iter().map(|delete| self.remove(way, delete));
         let results = join_all(sent).await;
         let mut then = Then::GoOn;
         for (delete, result) in deletes.into_iter().zip(results) {
@@ -135,6 +139,11 @@ impl Way {
         let (asked, method, path, body) = match self {
             Self::Delete => {
                 let body = body::delete(&target.uid, version, *guard);
+                (Asked::Existing, Method::DELETE, path, body)
+            }
+            Self::Foreground => {
+                let mut body = body::delete(&target.uid, version, *guard);
+                body["propagationPolicy"] = "Foreground".into();
                 (Asked::Existing, Method::DELETE, path, body)
             }
             Self::Evict => {

@@ -149,7 +149,7 @@ impl Workload for Toy {
         }
     }
 
-    fn settled(&self, _seen: &Sight, (): &(), outcome: &Outcome) {
+    fn settled(&self, _seen: &Sight, (): &(), outcome: &Outcome, _now: Timestamp) {
         if matches!(self.does, Does::Patches) {
             let verbs = outcome.attempts.iter().map(|attempt| attempt.verb.as_str());
             self.tell(&format!("settled: {}", verbs.collect::<Vec<_>>().join(" ")));

@@ -37,6 +37,15 @@ pub struct RunArgs {
     pub(super) log_format: LogFormat,
 }
 
+impl RunArgs {
+    /// The same flags with this name for the Lease, unless one of them gives another.
+    #[must_use]
+    pub fn with_default_lease(mut self, name: String) -> Self {
+        self.election.lease_name.get_or_insert(name);
+        self
+    }
+}
+
 /// Which server, and how much of it.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ServerArgs {

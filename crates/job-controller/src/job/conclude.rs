@@ -246,7 +246,7 @@ pub(super) fn remembered(action: &Action, outcome: &Outcome) -> (Record, Vec<Uid
 }
 
 /// The turn in numbers.
-pub(super) fn tally(seen: &Observed, action: &Action, outcome: &Outcome) -> Tally {
+pub(super) fn tally(seen: &Observed, action: &Action, outcome: &Outcome, now: Timestamp) -> Tally {
     let done = Done::of(action, outcome);
     let spec = &seen.job.spec;
     let recorded = done.record == Fate::Applied;
@@ -267,6 +267,7 @@ pub(super) fn tally(seen: &Observed, action: &Action, outcome: &Outcome) -> Tall
         } else {
             TurnResult::Error
         },
+        took: time::until(now, seen.began).unwrap_or_default(),
         finished: finished(seen, action, outcome),
         pods_succeeded: match spec.indexed() {
             Some(_) => indexes_succeeded,

@@ -116,9 +116,9 @@ impl Workload for Jobs {
         conclude::conclude(seen, action, outcome, now)
     }
 
-    fn settled(&self, seen: &Observed, intent: &Intent, outcome: &Outcome) {
+    fn settled(&self, seen: &Observed, intent: &Intent, outcome: &Outcome, now: Timestamp) {
         if let Intent::Act(action) = intent {
-            (self.counter)(&conclude::tally(seen, action, outcome));
+            (self.counter)(&conclude::tally(seen, action, outcome, now));
         }
     }
 }

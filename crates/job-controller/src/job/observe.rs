@@ -7,6 +7,7 @@ use workload_core::id::{Kind, ObjectKey, Uid};
 use workload_core::owner::Claimant;
 use workload_core::plan;
 use workload_core::pod::Phase;
+use workload_core::time::Timestamp;
 use workload_core::workload::{Aids, Children, Observation};
 
 use super::Jobs;
@@ -30,6 +31,8 @@ pub struct Observed {
     pub unread: usize,
     /// What is remembered of it.
     pub recalled: Recalled,
+    /// When the turn began.
+    pub began: Timestamp,
     /// The pods that still have to be counted (J-40).
     tracked: BTreeSet<Uid>,
 }
@@ -142,6 +145,7 @@ pub(super) fn observe(caches: &Jobs, key: &ObjectKey, aids: &Aids<'_>) -> Observ
         children: aids.children,
         unread: caches.pods.unread_of(&job.meta.uid),
         recalled,
+        began: aids.now,
         tracked,
         job: Arc::clone(&job),
     })

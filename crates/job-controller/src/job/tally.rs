@@ -1,6 +1,7 @@
 //! What a turn has done, in numbers: for metrics, which are counted elsewhere (J-211…J-213).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::policy::failure::Action;
 use super::spec::{JobSpec, Work};
@@ -14,6 +15,8 @@ pub struct Tally {
     pub action: TurnAction,
     /// Whether all of it succeeded.
     pub result: TurnResult,
+    /// How long it took.
+    pub took: Duration,
     /// The end of the Job, if its status tells it since this turn.
     pub finished: Option<Finished>,
     /// Pods that were recorded as succeeded.

@@ -11,9 +11,11 @@
 //! ```
 
 mod apps;
+mod batch;
 mod core;
 
 pub use self::apps::{Deployment, ReplicaSet, Templated, deployment, replica_set};
+pub use self::batch::{Job, job};
 pub use self::core::{Node, Pod, node, pod};
 
 use serde_json::{Map, Value, json};

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use serde_json::Value;
 use tokio::sync::watch;
 use workload_core::time::{Clock as _, SystemClock};
 
-use super::{Hand, is_bound, running};
+use super::{Hand, finished, is_bound, running};
+use crate::api::ApiError;
 use crate::object::Stored;
 use crate::record::{Record, State};
 
@@ -16,7 +18,7 @@ use crate::record::{Record, State};
 const CONCURRENCY: usize = 16;
 
 /// What the kubelet does on its own.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Habits {
     /// Which new pods it gets ready.
     pub(super) starts: Starts,
@@ -24,21 +26,28 @@ pub(super) struct Habits {
     pub(super) ends: bool,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) enum Starts {
     #[default]
     None,
     Image(String),
     All,
+    Exits(Arc<dyn Fn(&Stored) -> Option<u8> + Send + Sync>),
 }
 
 impl Habits {
-    fn gets_ready(&self, pod: &Stored) -> bool {
-        match &self.starts {
+    /// What is to be done about a pod that should run.
+    fn start(&self, pod: &Stored) -> Option<Deed> {
+        let starts = match &self.starts {
             Starts::None => false,
             Starts::Image(image) => pod.image() == image,
             Starts::All => true,
-        }
+            Starts::Exits(code) => match code(pod) {
+                Some(code) => return Some(Deed::Exit(code)),
+                None => true,
+            },
+        };
+        (starts && !pod.is_ready()).then_some(Deed::Start)
     }
 }
 
@@ -46,6 +55,7 @@ impl Habits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Deed {
     Start,
+    Exit(u8),
     End,
 }
 
@@ -54,17 +64,32 @@ impl Hand {
     async fn act(&self, deed: Deed, pod: &Stored) {
         let name = pod.name();
         let answer = match deed {
-            Deed::End => self.end(name).await,
-            Deed::Start => {
+            Deed::End => self.terminate(pod).await,
+            Deed::Start | Deed::Exit(_) => {
                 if !is_bound(pod) {
                     let _ = self.bind(name, &self.node).await;
                 }
-                self.report(name, &running("True", SystemClock.now(), 0)).await
+                let status = match deed {
+                    Deed::Exit(0) => finished("Succeeded", 0),
+                    Deed::Exit(code) => finished("Failed", code),
+                    Deed::Start | Deed::End => running("True", SystemClock.now(), 0),
+                };
+                self.report(name, &status).await
             }
         };
         if let Err(error) = answer {
             assert!(matches!(error.code, 404 | 409), "{name}: {error}");
         }
+    }
+}
+
+impl Hand {
+    /// Ends a pod that was asked to go. Of one that runs to an end, that end is reported first, as a kubelet does it.
+    async fn terminate(&self, pod: &Stored) -> Result<Value, ApiError> {
+        if !pod.has_ended() && pod.text("/spec/restartPolicy") != "Always" {
+            self.report(pod.name(), &finished("Failed", 143)).await?;
+        }
+        self.end(pod.name()).await
     }
 }
 
@@ -93,8 +118,8 @@ pub(super) async fn serve(hand: Hand, record: Arc<Record>, mut habits: watch::Re
 fn due(state: &State, habits: &Habits, done: &HashSet<(Deed, String)>) -> Vec<(Deed, Stored)> {
     let deed = |pod: &Stored| {
         let ends = habits.ends && pod.is_terminating() && is_bound(pod);
-        let starts = pod.is_active() && !pod.is_ready() && habits.gets_ready(pod);
-        ends.then_some(Deed::End).or_else(|| starts.then_some(Deed::Start))
+        let starts = || pod.is_active().then(|| habits.start(pod)).flatten();
+        ends.then_some(Deed::End).or_else(starts)
     };
     let open = |(deed, pod): &(Deed, Stored)| !done.contains(&(*deed, pod.uid().to_owned()));
     state

@@ -56,6 +56,15 @@ impl Kubelet {
         });
     }
 
+    /// From now on every pod runs to its end at once, with the exit code that `code` gives; where it gives none the pod gets
+    /// ready and stays. Terminating pods end at once.
+    pub fn auto_exit(&self, code: impl Fn(&Stored) -> Option<u8> + Send + Sync + 'static) {
+        self.habits.send_replace(Habits {
+            starts: Starts::Exits(Arc::new(code)),
+            ends: true,
+        });
+    }
+
     /// From now on terminating pods stay until [`Kubelet::end`]. Which pods get ready does not change.
     pub fn keep_terminating(&self) {
         self.habits.send_modify(|habits| habits.ends = false);
@@ -118,14 +127,27 @@ impl Kubelet {
         self.shown("gone", |state| state.get(Kind::POD, pod).is_none()).await;
     }
 
+    /// Fails a pod as one does that was evicted: with condition `DisruptionTarget`.
+    pub async fn disrupt(&self, pod: &str) {
+        let mut status = finished("Failed", 137);
+        let since = status["conditions"][0]["lastTransitionTime"].clone();
+        if let Some(conditions) = status["conditions"].as_array_mut() {
+            conditions.push(json!({
+                "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "lastTransitionTime": since,
+            }));
+        }
+        self.report(pod, &status).await;
+    }
+
     /// Keeps a pod from going away, whoever deletes it.
     pub async fn hold(&self, pod: &str) {
-        self.finalizers(pod, json!([HOLD])).await;
+        self.finalizers(pod, json!({"metadata": {"finalizers": [HOLD]}})).await;
     }
 
     /// Lets a held pod go.
     pub async fn release(&self, pod: &str) {
-        self.finalizers(pod, Value::Null).await;
+        self.finalizers(pod, json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [HOLD]}}))
+            .await;
     }
 
     /// Lets a held pod go, and removes it if that has not happened before.
@@ -145,9 +167,9 @@ impl Kubelet {
         assert!(shown.is_some(), "the record does not show the pod {what}");
     }
 
-    async fn finalizers(&self, pod: &str, finalizers: Value) {
-        let patch = json!({"metadata": {"finalizers": finalizers}});
-        done(self.hand.api.merge(Kind::POD, pod, &patch).await);
+    /// Other finalizers stay: a strategic merge patch changes single ones.
+    async fn finalizers(&self, pod: &str, patch: Value) {
+        done(self.hand.api.strategic(Kind::POD, pod, &patch).await);
     }
 
     async fn report(&self, pod: &str, status: &Value) {

@@ -106,6 +106,7 @@ impl Pods {
                 | Stage::PatchEach(_)
                 | Stage::Depart(_)
                 | Stage::Evict(_)
+                | Stage::DeleteForeground(_)
                 | Stage::Read(_) => {
                     panic!("not here: {stage:?}")
                 }

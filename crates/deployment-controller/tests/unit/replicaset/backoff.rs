@@ -170,6 +170,7 @@ proptest! {
                 | Stage::PatchEach(_)
                 | Stage::Depart(_)
                 | Stage::Evict(_)
+                | Stage::DeleteForeground(_)
                 | Stage::Read(_) => {}
                 }
             }

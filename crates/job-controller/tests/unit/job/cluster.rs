@@ -235,7 +235,7 @@ impl Cluster {
         if let Some(write) = conclusion.status {
             self.status(write, &mut turn);
         }
-        controller.settled(&seen, &intent, &turn.outcome);
+        controller.settled(&seen, &intent, &turn.outcome, self.now);
         turn.tally = tallies.lock().unwrap().take();
         turn
     }
@@ -378,7 +378,7 @@ impl Cluster {
                     }
                 }
                 Stage::Create(creates) => self.create_all(&creates, turn),
-                Stage::Patch(_) | Stage::Evict(_) | Stage::Read(_) => {
+                Stage::Patch(_) | Stage::Evict(_) | Stage::DeleteForeground(_) | Stage::Read(_) => {
                     panic!("never part of a plan for a Job: {stage:?}")
                 }
             }

@@ -154,7 +154,12 @@ mod tests {
     fn beside_another_controller_jobs_are_reconciled_and_nothing_else() {
         let named = Some(Manager::Named("example.com/jobs".into()));
         assert_eq!(loops(&["--managed-by", "example.com/jobs"]), (named, false));
-        let flags = ["--managed-by", "example.com/jobs", "--controllers", "ttl-after-finished"];
+        let flags = [
+            "--managed-by",
+            "example.com/jobs",
+            "--controllers",
+            "ttl-after-finished",
+        ];
         assert!(parse(&flags).unwrap().loops().is_empty());
     }
 

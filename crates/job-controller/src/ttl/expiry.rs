@@ -5,6 +5,7 @@ use std::time::Duration;
 use workload_core::time::{self, Timestamp};
 
 use crate::job::spec::Job;
+use crate::job::words;
 
 /// When a Job has ended and when it is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +18,13 @@ impl Expiry {
     /// Nothing unless the Job has ended, has a time to go and was not asked to go already. One that does not say when it ended
     /// has no such time: only a change of it could help, and that is looked at.
     pub fn of(job: &Job) -> Option<Self> {
-        let ttl = job.spec.ttl_after_finished?;
+        let ended = job.finished_at()?;
+        let ttl = ttl(job)?;
         if job.meta.is_terminating() {
             return None;
         }
         Some(Self {
-            ended: job.finished_at()?,
+            ended,
             ttl: Duration::from_secs(u64::try_from(ttl).unwrap_or_default()),
         })
     }
@@ -40,4 +42,15 @@ impl Expiry {
     fn at(self) -> Timestamp {
         time::plus(self.ended, self.ttl)
     }
+}
+
+/// How many seconds after its end the Job is to go: what its user wants for this outcome, else for both (L-8).
+fn ttl(job: &Job) -> Option<i64> {
+    let is_complete = job.status.conditions.holds(words::COMPLETE).is_some();
+    let of_outcome = if is_complete {
+        job.opt_ins.ttl_complete
+    } else {
+        job.opt_ins.ttl_failed
+    };
+    of_outcome.map(|seconds| seconds.0).or(job.spec.ttl_after_finished)
 }

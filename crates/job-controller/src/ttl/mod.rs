@@ -102,13 +102,7 @@ impl Workload for Ttl {
         decide(seen, now)
     }
 
-    fn conclude(
-        &self,
-        seen: &Observed,
-        expiry: &Option<Expiry>,
-        outcome: &Outcome,
-        now: Timestamp,
-    ) -> Conclusion {
+    fn conclude(&self, seen: &Observed, expiry: &Option<Expiry>, outcome: &Outcome, now: Timestamp) -> Conclusion {
         if let Some(expiry) = expiry
             && outcome.applied(Verb::Delete, Kind::JOB, &seen.job.key)
         {

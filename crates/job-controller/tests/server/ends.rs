@@ -1,8 +1,13 @@
 //! The ways in which a Job comes to its end.
 
-use testkit::builders::job;
+use std::time::Duration;
 
-use crate::{TRACKING, active, conditions, counts, has_ended, scenario, status_writes};
+use serde_json::json;
+use testkit::Kind;
+use testkit::builders::{Manifest as _, job};
+use workload_core::time::Timestamp;
+
+use crate::{TRACKING, active, conditions, counts, end, end_index, has_ended, scenario, status_writes, until_indexes};
 
 // proves: job/J-31, job/J-40, job/J-130, job/J-150, job/J-250, job/J-232
 #[test]
@@ -59,5 +64,70 @@ fn a_pod_that_succeeds_completes_its_job() {
             .await;
         let waited = ["wait", "--for=condition=complete", "--timeout=10s", "job/work"];
         scene.kubectl(&waited).await.printed();
+    });
+}
+
+// proves: job/J-110, job/J-111, job/J-113, job/J-120
+#[test]
+fn a_pod_that_fails_is_replaced_after_ten_seconds() {
+    scenario(async |scene| {
+        let work = job("work").backoff_limit(4).on_exit_codes("FailJob", "In", &[42]);
+        scene.create(work).await;
+        let pod = active(scene, 1).await.remove(0);
+        end(scene, &pod, 1).await;
+        scene
+            .until("the failure counts", |state| counts(state) == [0, 0, 0, 0, 1])
+            .await;
+        scene
+            .holds_for(Duration::from_secs(6), "nobody takes its place yet", |state| {
+                state.pods().len() == 1
+            })
+            .await;
+        active(scene, 1).await;
+        let times = scene.look(|state| {
+            let time = |at: &str| at.parse::<Timestamp>().unwrap();
+            let [failed, next] = state.pods()[..] else { panic!() };
+            let ended = failed.text("/status/containerStatuses/0/state/terminated/finishedAt");
+            time(next.text("/metadata/creationTimestamp")).duration_since(time(ended))
+        });
+        assert!((10..=13).contains(&times.as_secs()), "{times}");
+    });
+}
+
+// proves: job/J-31, job/J-130, job/J-131, job/J-150
+#[test]
+fn a_job_that_runs_for_too_long_fails() {
+    scenario(async |scene| {
+        scene.kubelet().auto();
+        scene.create(job("work").deadline_seconds(4)).await;
+        let pod = active(scene, 1).await.remove(0);
+        scene.until("the end", has_ended).await;
+        let both = ["FailureTarget DeadlineExceeded", "Failed DeadlineExceeded"];
+        assert_eq!(scene.look(conditions), both);
+        assert_eq!(scene.look(counts), [0, 0, 0, 0, 1]);
+        scene
+            .until("its pod is gone", |state| state.get(Kind::POD, &pod).is_none())
+            .await;
+    });
+}
+
+// proves: job/J-31, job/J-145, job/J-146, job/J-150
+#[test]
+fn the_success_policy_ends_a_job_before_all_indexes_are_done() {
+    scenario(async |scene| {
+        scene.kubelet().auto();
+        let rules = json!({"rules": [{"succeededIndexes": "0"}]});
+        let work = job("work").indexed(5).parallelism(5).set("/spec/successPolicy", rules);
+        scene.create(work).await;
+        active(scene, 5).await;
+        end_index(scene, 0, 0).await;
+        scene.until("the end", has_ended).await;
+        let both = ["SuccessCriteriaMet SuccessPolicy", "Complete SuccessPolicy"];
+        assert_eq!(scene.look(conditions), both);
+        assert_eq!(scene.look(counts), [0, 0, 0, 1, 0]);
+        until_indexes(scene, "0", "").await;
+        scene
+            .until("the others are gone", |state| state.pods().len() == 1)
+            .await;
     });
 }

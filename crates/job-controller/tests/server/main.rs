@@ -4,10 +4,21 @@
 //! what upstream does, except where a test says otherwise ([`ours_only`]).
 #![cfg(test)]
 
+mod claims;
+mod deletion;
 mod ends;
+mod failure_policy;
+mod indexed;
+mod managed;
+mod per_index;
+mod queue;
+mod quota;
+mod replacement;
+mod suspending;
+mod ttl;
 
 use testkit::record::State;
-use testkit::{Program, Scene, Subject};
+use testkit::{Kind, Program, Scene, Subject};
 
 const PROGRAM: Program = Program {
     name: "job-controller",
@@ -53,7 +64,7 @@ fn has_ended(state: &State) -> bool {
 /// How many status writes of Job `work` were stored.
 fn status_writes(state: &State) -> usize {
     state
-        .writes(testkit::Kind::JOB)
+        .writes(Kind::JOB)
         .filter(|write| write.object.name() == "work" && write.before.is_some() && write.changed("/status"))
         .count()
 }
@@ -67,4 +78,47 @@ async fn active(scene: &Scene, count: usize) -> Vec<String> {
             (pods.len() == count && reported).then_some(pods)
         })
         .await
+}
+
+/// The active pod of an index.
+fn pod_of_index(state: &State, index: u32) -> Option<String> {
+    let index = index.to_string();
+    let of_index = |pod: &&testkit::object::Stored| {
+        pod.is_active() && pod.annotation("batch.kubernetes.io/job-completion-index") == Some(&index)
+    };
+    state.pods().into_iter().find(of_index).map(|pod| pod.name().to_owned())
+}
+
+/// Ends the active pod of an index with this exit code, once there is one.
+async fn end_index(scene: &Scene, index: u32, exit_code: u8) {
+    let pod = scene
+        .find(&format!("a pod of index {index}"), |state| pod_of_index(state, index))
+        .await;
+    end(scene, &pod, exit_code).await;
+}
+
+/// Ends a pod with this exit code.
+async fn end(scene: &Scene, pod: &str, exit_code: u8) {
+    let is_bound = |state: &State| !state.get(Kind::POD, pod).unwrap().text("/spec/nodeName").is_empty();
+    if !scene.look(is_bound) {
+        scene.kubelet().bind(pod, "main").await;
+    }
+    match exit_code {
+        0 => scene.kubelet().succeed(pod).await,
+        code => scene.kubelet().fail(pod, code).await,
+    }
+}
+
+/// Waits until Job `work` says this of its indexes: done, and failed.
+async fn until_indexes(scene: &Scene, completed: &str, failed: &str) {
+    let says = |state: &State| {
+        let work = state.job("work").unwrap();
+        (
+            work.text("/status/completedIndexes"),
+            work.text("/status/failedIndexes"),
+        ) == (completed, failed)
+    };
+    scene
+        .until(&format!("completed {completed:?}, failed {failed:?}"), says)
+        .await;
 }

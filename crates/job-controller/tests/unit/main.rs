@@ -3,3 +3,4 @@
 #![allow(clippy::needless_pass_by_value, reason = "values are written as json! in place")]
 
 mod job;
+mod ttl;

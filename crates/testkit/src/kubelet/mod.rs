@@ -146,8 +146,11 @@ impl Kubelet {
 
     /// Lets a held pod go.
     pub async fn release(&self, pod: &str) {
-        self.finalizers(pod, json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [HOLD]}}))
-            .await;
+        self.finalizers(
+            pod,
+            json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [HOLD]}}),
+        )
+        .await;
     }
 
     /// Lets a held pod go, and removes it if that has not happened before.

@@ -21,7 +21,12 @@ impl Cluster {
                 Stage::Create(creates) => creates.iter().map(|create| self.create(create)).collect(),
                 Stage::Patch(patches) => patches.iter().map(|patch| self.patch(patch)).collect(),
                 Stage::Delete(deletes) => deletes.iter().map(|delete| self.delete(&delete.target)).collect(),
-                Stage::Status(_) | Stage::PatchEach(_) | Stage::Depart(_) | Stage::Evict(_) | Stage::DeleteForeground(_) | Stage::Read(_) => {
+                Stage::Status(_)
+                | Stage::PatchEach(_)
+                | Stage::Depart(_)
+                | Stage::Evict(_)
+                | Stage::DeleteForeground(_)
+                | Stage::Read(_) => {
                     panic!("never part of a plan for a Deployment: {stage:?}")
                 }
             };

@@ -11,6 +11,8 @@ mod laws;
 mod opt_ins;
 mod per_index;
 mod pods;
+mod protocol;
+mod restart_all;
 mod server;
 mod success_policy;
 mod surplus;
@@ -18,6 +20,7 @@ mod suspend;
 mod verdicts;
 mod views;
 mod watches;
+mod writes;
 
 use serde_json::{Value, json};
 

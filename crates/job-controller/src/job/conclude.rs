@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use workload_core::condition::Status;
 use workload_core::id::{Kind, ObjectKey, Uid};
-use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Verb};
+use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Verb};
 use workload_core::plan::{Note, Wake};
 use workload_core::time::{self, Timestamp};
 use workload_core::workload::Conclusion;
@@ -33,11 +33,23 @@ pub(super) fn conclude(seen: &Observed, action: &Action, outcome: &Outcome, now:
         };
     };
     let more = action.selection.extent == Extent::Capped || report.is_to_be_followed;
+    let again = if more { Wake::After(AT_ONCE) } else { Wake::OnChange };
     Conclusion {
         status: report.status.write(&seen.job, report.stored, report.notes),
         notes: told,
         held_up: None,
-        wake: if more { Wake::After(AT_ONCE) } else { Wake::OnChange },
+        wake: again.sooner(after_vain_adoption(outcome)),
+    }
+}
+
+/// A pod that vanished while it was adopted is counted until the cache shows that it is gone, and the removal of a pod that
+/// nobody owns wakes nobody.
+fn after_vain_adoption(outcome: &Outcome) -> Wake {
+    let mut adoptions = outcome.attempts.iter().filter(|attempt| attempt.verb == Verb::Adopt);
+    if adoptions.any(|attempt| attempt.result == Ok(Receipt::Gone)) {
+        Wake::After(Duration::from_secs(1))
+    } else {
+        Wake::OnChange
     }
 }
 

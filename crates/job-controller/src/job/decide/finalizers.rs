@@ -86,7 +86,8 @@ impl Selecting<'_, '_> {
             return true;
         }
         let uid = &pod.meta.uid;
-        let is_predecessor = self.facts.predecessors.values().any(|kept| kept.meta.uid == *uid);
+        let kept = pod.index.and_then(|index| self.facts.predecessors.get(&index));
+        let is_predecessor = kept.is_some_and(|kept| kept.meta.uid == *uid);
         seen.has_failed(pod) && !is_predecessor && self.facts.round.held.as_ref() != Some(uid)
     }
 

@@ -97,7 +97,7 @@ fn a_pod_that_cannot_be_killed_holds_the_verdict_back() {
     assert_eq!((cluster.counts()[4], cluster.is_finished()), (3, true));
 }
 
-// proves: job/S-4, job/J-241, job/J-243
+// proves: job/S-4, job/J-241, job/J-243, field/FR-JB-10
 #[test]
 fn a_named_rule_gives_its_name_to_the_reason() {
     let mut cluster = job(2, on_42("FailJob")).opt_in("job.rule-names", r#"{"0":"ExitCode42"}"#);

@@ -17,6 +17,8 @@ mod server;
 mod success_policy;
 mod surplus;
 mod suspend;
+mod tallies;
+mod turns;
 mod verdicts;
 mod views;
 mod watches;

@@ -145,7 +145,9 @@ impl Cluster {
         turn.writes.push(format!("{word} {name}"));
         assert_eq!(claim.finalizer, Some(TRACKING));
         if let Some(trouble) = self.luck(verb, &name) {
-            Self::attempt(turn, verb, Kind::POD, &name, Err(trouble));
+            let is_gone = trouble == Trouble::Refused(FailureClass::Missing);
+            let result = if is_gone { Ok(Receipt::Gone) } else { Err(trouble) };
+            Self::attempt(turn, verb, Kind::POD, &name, result);
             return;
         }
         let change = claim.change;
@@ -161,7 +163,7 @@ impl Cluster {
             }
         });
         self.own.1 = self.states.len() - 1;
-        let receipt = Receipt::Gone;
+        let receipt = self.find(&name).map_or(Receipt::Gone, |pod| self.stored_as(pod));
         Self::attempt(turn, verb, Kind::POD, &name, Ok(receipt));
     }
 

@@ -8,6 +8,7 @@ use workload_core::time::Timestamp;
 use super::conclude::{Done, Fate, Report};
 use super::decide::{Action, Ahead, End, Step};
 use super::observe::Observed;
+use super::policy::failure::Action as RuleAction;
 use super::tally::{Finished, Limit, Mode, Tally, TurnAction, TurnResult};
 use super::words;
 
@@ -15,7 +16,7 @@ use super::words;
 pub(super) fn tally(seen: &Observed, action: &Action, outcome: &Outcome) -> Tally {
     let done = Done::of(action, outcome);
     let spec = &seen.job.spec;
-    let recorded = done.record == Fate::Applied;
+    let recorded = action.ahead == Ahead::Written && done.record == Fate::Applied;
     let (before, after) = (&action.base, &action.selection.status);
     let grown = |new: usize, old: usize| if recorded { count(new.saturating_sub(old)) } else { 0 };
     let (listed, were_listed) = (&after.uncounted_terminated_pods, &before.uncounted_terminated_pods);
@@ -46,15 +47,26 @@ pub(super) fn tally(seen: &Observed, action: &Action, outcome: &Outcome) -> Tall
         } else {
             Limit::Global
         },
-        handled: if recorded {
-            action.selection.handled.clone()
-        } else {
-            BTreeMap::new()
-        },
+        handled: handled(action, &done, recorded),
         reason: action.reason,
         created: count(creates().filter(|attempt| attempt.result.is_ok()).count()),
         not_created: count(creates().filter(|attempt| attempt.result.is_err()).count()),
     }
+}
+
+/// A failure is decided once it is recorded; one that is ignored is recorded nowhere, and is over when its pod is let go of.
+fn handled(action: &Action, done: &Done, recorded: bool) -> BTreeMap<RuleAction, u64> {
+    let mut handled = BTreeMap::new();
+    for (pod, by) in &action.selection.handled {
+        let is_over = match by {
+            RuleAction::Ignore => done.released.contains(pod),
+            RuleAction::FailJob | RuleAction::FailIndex | RuleAction::Count => recorded,
+        };
+        if is_over {
+            *handled.entry(*by).or_default() += 1;
+        }
+    }
+    handled
 }
 
 fn count(number: usize) -> u64 {

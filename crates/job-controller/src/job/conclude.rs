@@ -191,7 +191,7 @@ pub(super) enum Fate {
 pub(super) struct Done {
     pub(super) record: Fate,
     /// Pods that were let go of.
-    released: Vec<Uid>,
+    pub(super) released: Vec<Uid>,
     /// Pods that still have their finalizer.
     unreleased: usize,
     /// Pods after it.

@@ -1,0 +1,1 @@
+//! Rules of the in-memory server, one by one.

@@ -41,7 +41,6 @@ impl ApiServer {
             .all(Kind::POD)
             .filter(|(key, entry)| inside(key.namespace()) && is_about(budget, &entry.object))
             .map(|(_, entry)| &entry.object)
-            .filter(|pod| !matches!(pod.text("/status/phase"), "Succeeded" | "Failed"))
             .collect();
         let disrupted = status["disruptedPods"].as_object().cloned().unwrap_or_default();
         let still: serde_json::Map<_, _> = disrupted
@@ -50,7 +49,13 @@ impl ApiServer {
             .collect();
         let is_healthy = |pod: &&&Stored| pod.is_ready() && !pod.is_terminating() && !still.contains_key(pod.name());
         let healthy = amount(pods.iter().filter(is_healthy).count());
-        let (expected, wanted) = self.wanted(budget, &pods);
+        let (expected, wanted) = match self.wanted(budget, &pods) {
+            Ok(counts) => counts,
+            Err(why) => {
+                status["disruptionsAllowed"] = 0.into();
+                return set_condition(status, ("False", "SyncFailed", &why), now);
+            }
+        };
         let allowed = if expected == 0 { 0 } else { (healthy - wanted).max(0) };
         let counts = [
             ("currentHealthy", healthy),
@@ -73,58 +78,73 @@ impl ApiServer {
     }
 
     /// How many pods are expected, and how many of them have to be healthy.
-    fn wanted(&self, budget: &Stored, pods: &[&Stored]) -> (i64, i64) {
+    fn wanted(&self, budget: &Stored, pods: &[&Stored]) -> Result<(i64, i64), String> {
         let (least, most) = (budget.at("/spec/minAvailable"), budget.at("/spec/maxUnavailable"));
         if !most.is_null() {
-            let expected = self.expected(pods);
-            return (expected, (expected - scaled(most, expected)).max(0));
+            let expected = self.expected(pods)?;
+            return Ok((expected, (expected - scaled(most, expected)).max(0)));
         }
         if least.is_string() {
-            let expected = self.expected(pods);
-            return (expected, scaled(least, expected));
+            let expected = self.expected(pods)?;
+            return Ok((expected, scaled(least, expected)));
         }
-        (amount(pods.len()), least.as_i64().unwrap_or(1))
+        Ok((amount(pods.len()), least.as_i64().unwrap_or_default()))
     }
 
-    /// The sizes of the workloads that these pods belong to.
-    fn expected(&self, pods: &[&Stored]) -> i64 {
+    /// The sizes of the workloads that these pods belong to. Pods that belong to none do not count.
+    fn expected(&self, pods: &[&Stored]) -> Result<i64, String> {
         let mut sizes = BTreeMap::new();
-        for pod in pods {
-            let mut owner = self.owner_of(pod);
-            while let Some(above) = owner.as_ref().and_then(|owner| self.owner_of(owner)) {
-                owner = Some(above);
-            }
-            match owner {
-                Some(owner) => sizes.insert(owner.uid().to_owned(), owner.size()),
-                None => sizes.insert(pod.uid().to_owned(), 1),
-            };
+        for pod in pods.iter().filter(|pod| pod.controller().is_some()) {
+            let workload = self.workload_of(pod);
+            let workload = workload.ok_or_else(|| format!("found no controllers for pod {:?}", pod.name()))?;
+            sizes.insert(workload.uid().to_owned(), workload.size());
         }
-        sizes.values().sum()
+        Ok(sizes.values().sum())
     }
 
-    fn owner_of(&self, object: &Stored) -> Option<Stored> {
+    /// What controls a pod; where that is controlled by a Deployment, the Deployment.
+    fn workload_of(&self, pod: &Stored) -> Option<&Stored> {
+        let owner = self.controller_of(pod)?;
+        let has_deployment = owner
+            .controller()
+            .is_some_and(|above| above["kind"] == Kind::DEPLOYMENT.kind);
+        if has_deployment {
+            self.controller_of(owner)
+        } else {
+            Some(owner)
+        }
+    }
+
+    fn controller_of(&self, object: &Stored) -> Option<&Stored> {
         let uid = object.controller()?["uid"].as_str()?;
-        Some(self.store.get(self.store.place_of(uid)?)?.object.clone())
+        Some(&self.store.get(self.store.place_of(uid)?)?.object)
     }
 }
 
 /// The condition that says whether a budget allows a disruption.
 pub(super) fn set_allowed(status: &mut Value, allowed: bool, now: Timestamp) {
-    let (word, reason) = if allowed {
-        ("True", "SufficientPods")
+    let said = if allowed {
+        ("True", "SufficientPods", "")
     } else {
-        ("False", "InsufficientPods")
+        ("False", "InsufficientPods", "")
     };
+    set_condition(status, said, now);
+}
+
+fn set_condition(status: &mut Value, (word, reason, message): (&str, &str, &str), now: Timestamp) {
     let stored = &status["conditions"][0];
     let since = if stored["status"] == word {
         stored["lastTransitionTime"].clone()
     } else {
         to_api(now).into()
     };
-    status["conditions"] = json!([{
-        "type": "DisruptionAllowed", "status": word, "reason": reason, "message": "", "lastTransitionTime": since,
-        "observedGeneration": status["observedGeneration"],
-    }]);
+    let mut condition = json!({
+        "type": "DisruptionAllowed", "status": word, "reason": reason, "message": message, "lastTransitionTime": since,
+    });
+    if let Some(generation) = status["observedGeneration"].as_i64() {
+        condition["observedGeneration"] = generation.into();
+    }
+    status["conditions"] = json!([condition]);
 }
 
 fn scaled(value: &Value, total: i64) -> i64 {

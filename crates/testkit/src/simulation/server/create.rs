@@ -32,8 +32,8 @@ impl ApiServer {
         self.admitted(&resource, &name)?;
         self.quotas_allow(&resource, namespace, &name)?;
         let key = Key::new(namespace, &name);
-        if self.store.at(kind, &key).is_some() {
-            return Err(Status::already_exists(&resource, &name));
+        if let Some(entry) = self.store.at(kind, &key) {
+            return Err(Status::already_exists(&resource, &name, entry.object.is_terminating()));
         }
         Ok(self.store.put(kind, &key, object))
     }

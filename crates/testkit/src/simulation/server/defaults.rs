@@ -65,7 +65,9 @@ pub(super) fn complete(kind: Kind, object: &mut Value) {
         pod_spec(&mut spec["template"]["spec"], &POD[..TEMPLATE]);
     } else if kind == Kind::POD {
         pod_spec(spec, &POD);
-        fill(spec, &[("priority", "0")]);
+        fill(spec, &[("priority", "0"), ("serviceAccountName", r#""default""#)]);
+        spec["serviceAccount"] = spec["serviceAccountName"].clone();
+        tolerations(&mut spec["tolerations"]);
     } else if kind == EVENT {
         without_spec(object);
         fill(object, &[("eventTime", "null")]);
@@ -107,6 +109,12 @@ pub(super) fn tidy(resource: &Resource, object: &mut Value) {
     }
     let kind = resource.kind;
     if kind == Kind::DEPLOYMENT || kind == Kind::REPLICA_SET {
+        if let Some(spec) = object["spec"].as_object_mut() {
+            let left_out = |field: &str, value: &Value| {
+                (field == "paused" && *value == false) || (field == "minReadySeconds" && *value == 0)
+            };
+            spec.retain(|field, value| !left_out(field, value));
+        }
         let status = &mut object["status"];
         if status.is_null() {
             *status = json!({});
@@ -148,6 +156,22 @@ fn pod_spec(spec: &mut Value, defaults: &[(&str, &str)]) {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Every pod stays for a while on a node that is in trouble.
+fn tolerations(of: &mut Value) {
+    for trouble in ["not-ready", "unreachable"] {
+        let key = format!("node.kubernetes.io/{trouble}");
+        let default = json!({"effect": "NoExecute", "key": key, "operator": "Exists", "tolerationSeconds": 300});
+        if let Value::Array(all) = of {
+            let known = |toleration: &Value| toleration["key"].is_null() || toleration["key"] == key.as_str();
+            if !all.iter().any(known) {
+                all.push(default);
+            }
+        } else {
+            *of = json!([default]);
         }
     }
 }

@@ -118,30 +118,47 @@ fn mark(object: &mut Value, deletion: Value, seconds: i64) {
 /// A bound pod gets time to end; one that is already ending can only be given less.
 fn grace(pod: &Value, options: &DeleteOptions, now: Timestamp) -> Grace {
     let metadata = &pod["metadata"];
-    let time = |seconds: i64| Duration::from_secs(seconds.unsigned_abs());
+    let wanted = options.grace.map(|seconds| if seconds < 0 { 1 } else { seconds });
     if let Some(until) = metadata["deletionTimestamp"].as_str() {
         let given = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or_default();
-        return match options.grace.filter(|wanted| *wanted < given) {
-            None if given > 0 || !is_empty(&metadata["finalizers"]) => Grace::Pending,
-            wanted => {
-                let seconds = wanted.unwrap_or_default();
-                let until: Timestamp = until.parse().expect("a time");
-                let since = until.checked_sub(time(given)).unwrap_or(until);
-                let deletion = to_api(plus(since, time(seconds))).into();
-                Grace::Until { deletion, seconds }
-            }
+        return match wanted {
+            _ if given == 0 => Grace::Until {
+                deletion: until.into(),
+                seconds: 0,
+            },
+            Some(seconds) if seconds < given => shortened(until, given, seconds, now),
+            Some(_) | None => Grace::Pending,
         };
     }
     let ended = matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
     let bound = pod["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
-    let wanted = options.grace.or(pod["spec"]["terminationGracePeriodSeconds"].as_i64());
-    let seconds = match wanted.unwrap_or_default() {
-        _ if ended || !bound => 0,
-        negative if negative < 0 => 1,
-        seconds => seconds,
+    let seconds = if ended || !bound {
+        0
+    } else {
+        let own = pod["spec"]["terminationGracePeriodSeconds"].as_i64();
+        wanted.or(own).unwrap_or_default()
     };
     let deletion = to_api(plus(now, time(seconds))).into();
     Grace::Until { deletion, seconds }
+}
+
+/// Less time from the first deletion on. What has passed already leaves the kubelet one second, unless it is to have none.
+fn shortened(until: &str, given: i64, seconds: i64, now: Timestamp) -> Grace {
+    let until: Timestamp = until.parse().expect("a time");
+    let since = until.checked_sub(time(given)).unwrap_or(until);
+    let end = plus(since, time(seconds));
+    if end < now {
+        return Grace::Until {
+            deletion: to_api(now).into(),
+            seconds: seconds.min(1),
+        };
+    }
+    let deletion = to_api(end).into();
+    Grace::Until { deletion, seconds }
+}
+
+fn time(seconds: i64) -> Duration {
+    Duration::from_secs(seconds.unsigned_abs())
 }
 
 /// Finalizers that say what is to become of dependents: as asked for, else as they are.

@@ -33,10 +33,11 @@ impl ApiServer {
         let entry = self.stored(address)?.clone();
         let pod = &entry.object;
         let ends = matches!(pod.text("/status/phase"), "Succeeded" | "Failed" | "Pending") || pod.is_terminating();
-        if ends {
-            return self.delete_object(address, options, now).map(drop);
-        }
-        let budgets = self.budgets_of(pod, &address.key.namespace);
+        let budgets = if ends {
+            Vec::new()
+        } else {
+            self.budgets_of(pod, &address.key.namespace)
+        };
         match budgets.as_slice() {
             [] => {}
             [budget] => {
@@ -92,15 +93,27 @@ impl ApiServer {
             "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
             "message": "Eviction API: evicting", "lastProbeTime": null, "lastTransitionTime": to_api(now),
         });
-        let conditions = &mut object["status"]["conditions"];
-        if let Value::Array(conditions) = conditions {
-            conditions.retain(|condition| condition["type"] != told["type"]);
-            conditions.push(told);
-        } else {
-            *conditions = json!([told]);
-        }
+        tell(&mut object, told);
         let entry = self.update(&resource, address, Part::Status, object, now)?;
         Ok(entry.object.clone())
+    }
+}
+
+/// Gives a pod a condition, in place of one of that type; while its status stays, so does the time of its transition.
+pub(super) fn tell(pod: &mut Value, mut condition: Value) {
+    let conditions = &mut pod["status"]["conditions"];
+    let Value::Array(known) = conditions else {
+        *conditions = json!([condition]);
+        return;
+    };
+    match known.iter_mut().find(|known| known["type"] == condition["type"]) {
+        Some(known) => {
+            if known["status"] == condition["status"] {
+                condition["lastTransitionTime"] = known["lastTransitionTime"].clone();
+            }
+            *known = condition;
+        }
+        None => known.push(condition),
     }
 }
 
@@ -129,6 +142,14 @@ fn verdict(budget: &Stored, pod: &Stored) -> Result<Verdict, Status> {
     let allowed = budget.count("disruptionsAllowed");
     if allowed > 0 {
         return Ok(Verdict::Used);
+    }
+    let condition = budget.condition("DisruptionAllowed");
+    if let Some(failed) = condition.filter(|condition| condition["reason"] == "SyncFailed") {
+        let why = failed["message"].as_str().unwrap_or_default();
+        let words = format!(
+            "The disruption budget {name} does not allow evicting pods currently because it failed sync: {why}"
+        );
+        return Err(protected(&words, 0));
     }
     let words = format!(
         "The disruption budget {name} needs {} healthy pods and has {} currently",

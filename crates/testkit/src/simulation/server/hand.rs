@@ -10,6 +10,7 @@ use workload_core::time::{Timestamp, to_api};
 
 use super::body::DeleteOptions;
 use super::delete::Deleted;
+use super::evict::tell;
 use super::shape::{Form, Part};
 use super::status::Status;
 use super::store::{Entry, Key};
@@ -95,13 +96,7 @@ impl ApiServer {
         let scheduled = json!({
             "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": to_api(now),
         });
-        let conditions = &mut object["status"]["conditions"];
-        if let Value::Array(conditions) = conditions {
-            conditions.retain(|condition| condition["type"] != "PodScheduled");
-            conditions.push(scheduled);
-        } else {
-            *conditions = json!([scheduled]);
-        }
+        tell(&mut object, scheduled);
         Ok(stored(self.store.put(Kind::POD, &Key::of(pod), object)))
     }
 }

@@ -116,8 +116,13 @@ impl Status {
         Self::new(404, "NotFound", message).about(resource, resource.kind.plural, name)
     }
 
-    pub(super) fn already_exists(resource: &Resource, name: &str) -> Self {
-        let message = format!("{} {name:?} already exists", resource.plural());
+    pub(super) fn already_exists(resource: &Resource, name: &str, is_terminating: bool) -> Self {
+        let state = if is_terminating {
+            "object is being deleted: "
+        } else {
+            ""
+        };
+        let message = format!("{state}{} {name:?} already exists", resource.plural());
         Self::new(409, "AlreadyExists", message).about(resource, resource.kind.plural, name)
     }
 

@@ -115,11 +115,21 @@ fn owners(object: &Value) -> Faults {
         named(first),
         named(second)
     );
-    vec![Fault::invalid(
-        "metadata.ownerReferences",
-        &object["metadata"]["ownerReferences"],
-        &why,
-    )]
+    let all = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    let all: Vec<_> = all.map(written).collect();
+    vec![Fault {
+        field: "metadata.ownerReferences".to_owned(),
+        reason: "FieldValueInvalid",
+        words: format!("Invalid value: [{}]: {why}", all.join(",")),
+    }]
+}
+
+/// An owner reference with its fields in the order in which the server writes them.
+fn written(owner: &Value) -> String {
+    const FIELDS: [&str; 6] = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let given = FIELDS.iter().filter(|field| !owner[**field].is_null());
+    let given: Vec<_> = given.map(|field| format!("{field:?}:{}", owner[*field])).collect();
+    format!("{{{}}}", given.join(","))
 }
 
 fn named(owner: &Value) -> String {

@@ -5,6 +5,7 @@
 //! A short run plays few long series; `PROPTEST_CASES` asks for more.
 #![cfg(test)]
 
+mod cases;
 mod deed;
 mod mask;
 mod pair;

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::api::{NAMESPACE, POD_DISRUPTION_BUDGET, SERVICE_ACCOUNT};
+use testkit::api::{Api, NAMESPACE, POD_DISRUPTION_BUDGET, SERVICE_ACCOUNT};
 use testkit::server::Server;
 use testkit::simulation::server::{ApiServer, DeleteOptions, Part};
 use workload_core::id::Kind;
+use workload_core::time::{Clock as _, SystemClock};
 
 use super::deed::{Deed, KINDS, Seen, Target, event, lease};
 use super::mask::Uids;
@@ -45,7 +46,7 @@ impl Pair {
         let mut memory = Memory {
             server: ApiServer::new(1, &[]),
             namespace: namespace.clone(),
-            now: "2026-01-02T03:04:05Z".parse().unwrap(),
+            now: SystemClock.now(),
             uids: Uids::default(),
         };
         // A watch from version 0 would be another thing.
@@ -61,6 +62,27 @@ impl Pair {
             real: Real { api, namespace, uids },
             since,
         }
+    }
+
+    /// The namespace on both.
+    pub(crate) fn namespace(&self) -> &str {
+        self.memory.namespace()
+    }
+
+    /// The namespace on the real one, for what the in-memory server has another form of.
+    pub(crate) fn api(&self) -> Api {
+        self.real.api.clone()
+    }
+
+    /// The in-memory server.
+    pub(crate) fn server(&mut self) -> &mut ApiServer {
+        &mut self.memory.server
+    }
+
+    /// Does something to the in-memory server alone.
+    pub(crate) async fn by_hand(&mut self, deed: &Deed) {
+        self.memory.tick();
+        perform(&mut self.memory, deed).await;
     }
 
     /// Removes what is on the real one.
@@ -119,10 +141,24 @@ impl Pair {
 
     /// What has happened to each object must be equal. How often kube-controller-manager counts a budget is its own affair.
     pub(crate) async fn compare_histories(&mut self) -> Result<(), String> {
-        for kind in KINDS.into_iter().filter(|kind| *kind != POD_DISRUPTION_BUDGET) {
-            let [ours, theirs] = self.since.clone();
-            let ours = history(&mut self.memory, kind, &ours).await;
-            let theirs = history(&mut self.real, kind, &theirs).await;
+        let kinds = || KINDS.into_iter().filter(|kind| *kind != POD_DISRUPTION_BUDGET);
+        let asked = |side: &str, since: &str| {
+            let query = format!("watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion={since}");
+            request("GET", &format!("{side}?{query}"), "", &Value::Null)
+        };
+        let theirs = kinds().map(|kind| {
+            let request = asked(&self.real.collection(kind), &self.since[1]);
+            self.real.api.exchange(request)
+        });
+        let theirs = futures::future::join_all(theirs).await;
+        for (kind, (code, body)) in kinds().zip(theirs) {
+            assert_eq!(code, 200);
+            let request = asked(&self.memory.collection(kind), &self.since[0]);
+            let (_, ours) = self.memory.exchange(request).await;
+            let (ours, theirs) = (
+                history(&mut self.memory.uids, &ours),
+                history(&mut self.real.uids, &body),
+            );
             if ours != theirs {
                 return Err(format!(
                     "histories of {kind} differ: {}",
@@ -132,22 +168,65 @@ impl Pair {
         }
         Ok(())
     }
+
+    /// Streams that begin with the whole state must say the same, and mark its end alike.
+    pub(crate) async fn compare_streams(&mut self) -> Result<(), String> {
+        let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&watch=true&allowWatchBookmarks=true&timeoutSeconds=1";
+        for kind in [Kind::POD, Kind::DEPLOYMENT] {
+            let uri = format!("{}?{query}", self.memory.collection(kind));
+            let (_, ours) = self.memory.exchange(request("GET", &uri, "", &Value::Null)).await;
+            let (_, theirs) = self.real.exchange(request("GET", &uri, "", &Value::Null)).await;
+            let (ours, theirs) = (begin(&self.memory.uids, &ours), begin(&self.real.uids, &theirs));
+            if ours != theirs {
+                return Err(format!(
+                    "streams of {kind} differ: {}",
+                    differences(&ours, &theirs, [0, 0])
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The frames of a stream up to the end of the state; of bookmarks what a reader looks at.
+fn begin(uids: &Uids, body: &[u8]) -> Value {
+    let mut frames = Vec::new();
+    for line in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let frame: Value = serde_json::from_slice(line).unwrap();
+        if frame["type"] == "BOOKMARK" {
+            let metadata = &frame["object"]["metadata"];
+            assert!(metadata["resourceVersion"].is_string());
+            frames.push(
+                json!({"type": "BOOKMARK", "kind": frame["object"]["kind"], "annotations": metadata["annotations"]}),
+            );
+            break;
+        }
+        frames.push(uids.mask(&frame));
+    }
+    frames.into()
+}
+
+/// Waits until something holds on the real server.
+pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let wait = async {
+        while !holds().await {
+            tokio::time::sleep(POLL).await;
+        }
+    };
+    let held = tokio::time::timeout(WITHIN, wait).await;
+    assert!(held.is_ok(), "not within {WITHIN:?}: {what}");
 }
 
 /// The frames of a watch, by object.
-async fn history(side: &mut impl Side, kind: Kind, since: &str) -> Value {
-    let uri = format!("watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion={since}");
-    let uri = format!("{}?{uri}", side.collection(kind));
-    let (code, body) = side.exchange(request("GET", &uri, "", &Value::Null)).await;
-    assert_eq!(code, 200);
+fn history(uids: &mut Uids, body: &[u8]) -> Value {
     let mut history = json!({});
     for line in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let frame: Value = serde_json::from_slice(line).unwrap();
         if frame["type"] == "BOOKMARK" || !takes_part(&frame["object"]) {
             continue;
         }
-        side.uids().learn(&frame["object"]);
-        let masked = side.uids().mask(&frame);
+        uids.learn(&frame["object"]);
+        let masked = uids.mask(&frame);
         let name = masked["object"]["metadata"]["name"].as_str().unwrap().to_owned();
         match history[&name].as_array_mut() {
             Some(frames) => frames.push(masked),
@@ -232,25 +311,25 @@ async fn write(side: &mut impl Side, target: &Target, part: &str, content_type: 
     exchange(side, "PATCH", &uri, content_type, body).await
 }
 
-async fn uid(side: &mut impl Side, target: &Target, seen: Seen) -> String {
+async fn uid(side: &impl Side, target: &Target, seen: Seen) -> String {
     let object = side.object(target).await.filter(|_| seen != Seen::Foreign);
     let uid = object.and_then(|object| Some(object["metadata"]["uid"].as_str()?.to_owned()));
     uid.unwrap_or_else(|| FOREIGN.to_owned())
 }
 
 /// The version that the writer has seen: the first one of all is older than any object.
-async fn version(side: &mut impl Side, target: &Target, seen: Seen) -> String {
+async fn version(side: &impl Side, target: &Target, seen: Seen) -> String {
     let object = side.object(target).await.filter(|_| seen != Seen::Stale);
     let version = object.and_then(|object| Some(object["metadata"]["resourceVersion"].as_str()?.to_owned()));
     version.unwrap_or_else(|| "1".to_owned())
 }
 
-async fn guard(side: &mut impl Side, target: &Target, seen: Seen, metadata: &mut Value) {
+async fn guard(side: &impl Side, target: &Target, seen: Seen, metadata: &mut Value) {
     metadata["uid"] = uid(side, target, seen).await.into();
     metadata["resourceVersion"] = version(side, target, seen).await.into();
 }
 
-async fn conditions(side: &mut impl Side, target: &Target, seen: Seen, versioned: bool) -> Value {
+async fn conditions(side: &impl Side, target: &Target, seen: Seen, versioned: bool) -> Value {
     let options = DeleteOptions {
         uid: Some(uid(side, target, seen).await),
         version: None,
@@ -265,7 +344,7 @@ async fn conditions(side: &mut impl Side, target: &Target, seen: Seen, versioned
     DeleteOptions { version, ..options }.json()
 }
 
-async fn reference(side: &mut impl Side, owner: &Target) -> Value {
+async fn reference(side: &impl Side, owner: &Target) -> Value {
     json!({
         "apiVersion": owner.kind.api_version(), "kind": owner.kind.kind, "name": owner.name,
         "uid": uid(side, owner, Seen::Now).await, "controller": true, "blockOwnerDeletion": true,

@@ -12,7 +12,7 @@ use super::pair::Pair;
 /// How long a series is.
 const LENGTH: usize = 120;
 /// How many series a short run plays.
-const SERIES: u32 = 4;
+const SERIES: u32 = 2;
 
 fn settings() -> ProptestConfig {
     let settings = ProptestConfig {

@@ -7,7 +7,7 @@ use testkit::api::Api;
 use testkit::simulation::server::{ApiServer, DeleteOptions, Part, Reply, Status};
 use workload_core::id::{Kind, ObjectKey};
 use workload_core::plan::Address;
-use workload_core::time::{Timestamp, plus};
+use workload_core::time::{Clock as _, SystemClock, Timestamp};
 
 use super::deed::{KINDS, Target};
 use super::mask::Uids;
@@ -37,8 +37,8 @@ pub(crate) trait Side {
     /// Does what no controller does.
     async fn act(&mut self, act: Act<'_>) -> Answer;
 
-    /// All objects of a kind.
-    async fn all(&mut self, kind: Kind) -> Vec<Value>;
+    /// All objects of all kinds.
+    async fn everything(&self) -> Vec<Value>;
 
     /// The path of a kind.
     fn collection(&self, kind: Kind) -> String {
@@ -51,10 +51,7 @@ pub(crate) trait Side {
     }
 
     /// The object as it is stored.
-    async fn object(&mut self, target: &Target) -> Option<Value> {
-        let all = self.all(target.kind).await;
-        all.into_iter().find(|object| object["metadata"]["name"] == target.name)
-    }
+    async fn object(&self, target: &Target) -> Option<Value>;
 }
 
 /// The in-memory server.
@@ -66,8 +63,9 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// The time at which it does what comes next.
     pub(crate) fn tick(&mut self) {
-        self.now = plus(self.now, std::time::Duration::from_secs(1));
+        self.now = SystemClock.now();
     }
 
     /// Lets the controllers of kube-controller-manager do what they have to; true if that was anything.
@@ -116,10 +114,15 @@ impl Side for Memory {
         done.map_or_else(refused, |stored| (code, stored.json().clone()))
     }
 
-    async fn all(&mut self, kind: Kind) -> Vec<Value> {
-        let mut all = self.server.list(kind);
-        all.retain(|object| object.text("/metadata/namespace") == self.namespace);
-        all.into_iter().map(|object| object.json().clone()).collect()
+    async fn everything(&self) -> Vec<Value> {
+        let all = KINDS.into_iter().flat_map(|kind| self.server.list(kind));
+        let here = all.filter(|object| object.text("/metadata/namespace") == self.namespace);
+        here.map(|object| object.json().clone()).collect()
+    }
+
+    async fn object(&self, target: &Target) -> Option<Value> {
+        let found = self.server.get(target.kind, &self.namespace, &target.name)?;
+        Some(found.json().clone())
     }
 }
 
@@ -149,6 +152,23 @@ impl Real {
         );
         let (code, body) = self.exchange(request).await;
         (code, serde_json::from_slice(&body).unwrap_or_default())
+    }
+}
+
+impl Real {
+    async fn all(&self, kind: Kind) -> Vec<Value> {
+        let (code, body) = self
+            .api
+            .exchange(request("GET", &self.collection(kind), "", &Value::Null))
+            .await;
+        assert_eq!(code, 200);
+        let mut list: Value = serde_json::from_slice(&body).unwrap();
+        let mut items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        for item in &mut items {
+            item["kind"] = kind.kind.into();
+            item["apiVersion"] = kind.api_version().into();
+        }
+        items
     }
 }
 
@@ -184,19 +204,18 @@ impl Side for Real {
         }
     }
 
-    async fn all(&mut self, kind: Kind) -> Vec<Value> {
+    async fn everything(&self) -> Vec<Value> {
+        futures::future::join_all(KINDS.map(|kind| self.all(kind)))
+            .await
+            .concat()
+    }
+
+    async fn object(&self, target: &Target) -> Option<Value> {
         let (code, body) = self
             .api
-            .exchange(request("GET", &path(&self.namespace, kind, "", ""), "", &Value::Null))
+            .exchange(request("GET", &self.address(target), "", &Value::Null))
             .await;
-        assert_eq!(code, 200);
-        let mut list: Value = serde_json::from_slice(&body).unwrap();
-        let mut items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        for item in &mut items {
-            item["kind"] = kind.kind.into();
-            item["apiVersion"] = kind.api_version().into();
-        }
-        items
+        (code == 200).then(|| serde_json::from_slice(&body).unwrap())
     }
 }
 
@@ -231,16 +250,10 @@ pub(crate) fn takes_part(object: &Value) -> bool {
     object["reportingComponent"] != "controllermanager"
 }
 
-/// Everything that a server stores, masked, by kind.
+/// Everything that a server stores, masked.
 pub(crate) async fn state(side: &mut impl Side) -> Vec<Value> {
-    let mut state = Vec::new();
-    for kind in KINDS {
-        let mut all = side.all(kind).await;
-        all.retain(takes_part);
-        for object in &all {
-            side.uids().learn(object);
-        }
-        state.extend(all);
-    }
+    let mut state = side.everything().await;
+    state.retain(takes_part);
+    state.iter().for_each(|object| side.uids().learn(object));
     state.iter().map(|object| side.uids().mask(object)).collect()
 }

@@ -33,6 +33,9 @@ fn a_bound_pod_gets_its_grace_period_and_ends_at_once_when_the_kubelet_says_so()
     assert_eq!(shorter.text("/metadata/deletionTimestamp"), "2027-01-15T08:00:15Z");
     let longer = delete(&mut server, Kind::POD, "a", &grace(60));
     assert_eq!(longer, shorter);
+    let late = server.delete(&place(Kind::POD, "a"), &grace(3), at(60)).unwrap();
+    assert_eq!(late.text("/metadata/deletionTimestamp"), "2027-01-15T08:01:00Z");
+    assert_eq!(late.number("/metadata/deletionGracePeriodSeconds"), 1);
     let before = server.version();
     delete(&mut server, Kind::POD, "a", &DeleteOptions::now());
     assert_eq!(server.get(Kind::POD, "shop", "a"), None);

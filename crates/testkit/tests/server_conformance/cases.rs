@@ -6,7 +6,7 @@ use testkit::server::{Server, block_on, skipped};
 use testkit::simulation::server::{Propagation, Quota};
 use workload_core::id::Kind;
 
-use super::deed::{Deed, Seen, Target, manifest};
+use super::deed::{Deed, Others, Seen, Target, manifest};
 use super::pair::{Pair, eventually};
 
 fn target(kind: Kind, name: &str) -> Target {
@@ -36,7 +36,7 @@ fn running(name: &str) -> [Deed; 2] {
     let ready =
         json!({"type": "Ready", "status": "True", "lastProbeTime": null, "lastTransitionTime": "2026-01-02T03:04:05Z"});
     let status = json!({"phase": "Running", "conditions": [ready]});
-    [Deed::Bind(pod(name)), Deed::Report(pod(name), status)]
+    [Others::Bind(pod(name)), Others::Report(pod(name), status)].map(Deed::Others)
 }
 
 fn budget(name: &str, mut spec: Value) -> Deed {
@@ -87,8 +87,8 @@ fn budgets_measured_by_the_size_of_workloads_count_and_refuse_equally() {
             all(
                 pair,
                 [
-                    Deed::Bind(pod("c")),
-                    Deed::Report(pod("c"), json!({"phase": "Running"})),
+                    Deed::Others(Others::Bind(pod("c"))),
+                    Deed::Others(Others::Report(pod("c"), json!({"phase": "Running"}))),
                 ],
             )
             .await?;
@@ -119,8 +119,12 @@ fn a_tree_of_objects_goes_equally_whatever_the_policy() {
             all(pair, [create(&web(), 2, None), create(&set(), 2, Some(web()))]).await?;
             all(pair, ["a", "b"].map(|name| create(&pod(name), 0, Some(set())))).await?;
             all(pair, running("a").into_iter().chain(running("b"))).await?;
-            all(pair, [Deed::Delete(web(), Some(policy), None)]).await?;
-            all(pair, ["a", "b"].map(|name| Deed::Delete(pod(name), None, Some(0)))).await?;
+            all(pair, [Deed::Others(Others::Delete(web(), Some(policy), None))]).await?;
+            all(
+                pair,
+                ["a", "b"].map(|name| Deed::Others(Others::Delete(pod(name), None, Some(0)))),
+            )
+            .await?;
             all(pair, [Deed::Read(web()), Deed::Read(set())]).await?;
             pair.compare_histories().await
         });
@@ -155,7 +159,7 @@ fn a_quota_refuses_in_the_same_words() {
 fn a_namespace_that_ends_refuses_in_the_same_words() {
     case("ending", async |server, pair| {
         let held = Deed::Create(pod("held"), manifest(&pod("held"), 0, true), None);
-        all(pair, [held, Deed::Bind(pod("held"))]).await?;
+        all(pair, [held, Deed::Others(Others::Bind(pod("held")))]).await?;
         let namespace = pair.namespace().to_owned();
         server.api().delete(NAMESPACE, &namespace, &Value::Null).await.unwrap();
         pair.server().end_namespace(&namespace);
@@ -164,7 +168,8 @@ fn a_namespace_that_ends_refuses_in_the_same_words() {
             !pod["metadata"]["deletionTimestamp"].is_null()
         };
         eventually("the namespace ends", ends).await;
-        pair.by_hand(&Deed::Delete(pod("held"), None, None)).await;
+        pair.by_hand(&Deed::Others(Others::Delete(pod("held"), None, None)))
+            .await;
         all(
             pair,
             [create(&pod("a"), 0, None), create(&web(), 1, None), Deed::Count(1)],

@@ -68,6 +68,13 @@ pub(crate) enum Deed {
     Read(Target),
     /// All are read, page by page.
     List(Kind, usize),
+    /// Somebody who is no controller does something.
+    Others(Others),
+}
+
+/// What those do who are no controllers.
+#[derive(Clone, Debug)]
+pub(crate) enum Others {
     /// A user changes something without conditions.
     Edit(Target, Value),
     /// A user deletes.
@@ -232,7 +239,7 @@ fn report() -> impl Strategy<Value = Deed> {
         1 => Just(json!({"phase": "Failed", "reason": "Evicted"})),
         1 => Just(json!({"phase": "Succeeded"})),
     ];
-    (of(Kind::POD), status).prop_map(|(pod, status)| Deed::Report(pod, status))
+    (of(Kind::POD), status).prop_map(|(pod, status)| Deed::Others(Others::Report(pod, status)))
 }
 
 fn edit() -> impl Strategy<Value = Deed> {
@@ -245,7 +252,7 @@ fn edit() -> impl Strategy<Value = Deed> {
         Just(json!({"metadata": {"labels": {"app": "a"}, "annotations": {}}})),
         Just(json!({"status": {"replicas": 3}})),
     ];
-    (workload(), fields).prop_map(|(target, fields)| Deed::Edit(target, fields))
+    (workload(), fields).prop_map(|(target, fields)| Deed::Others(Others::Edit(target, fields)))
 }
 
 fn delete() -> impl Strategy<Value = Deed> {
@@ -256,8 +263,8 @@ fn delete() -> impl Strategy<Value = Deed> {
         1 => Just(Some(Propagation::Orphan)),
     ];
     let grace = prop_oneof![4 => Just(None), 2 => Just(Some(0)), 1 => Just(Some(20))];
-    let pods = (of(Kind::POD), grace).prop_map(|(target, grace)| Deed::Delete(target, None, grace));
-    let owners = (owner(), policy).prop_map(|(target, policy)| Deed::Delete(target, policy, None));
+    let pods = (of(Kind::POD), grace).prop_map(|(target, grace)| Deed::Others(Others::Delete(target, None, grace)));
+    let owners = (owner(), policy).prop_map(|(target, policy)| Deed::Others(Others::Delete(target, policy, None)));
     prop_oneof![pods, owners]
 }
 
@@ -278,7 +285,7 @@ fn budget() -> impl Strategy<Value = Deed> {
         });
         Deed::Create(guard(), object, None)
     });
-    let delete = Just(Deed::Delete(guard(), None, None));
+    let delete = Just(Deed::Others(Others::Delete(guard(), None, None)));
     prop_oneof![2 => create, 1 => delete]
 }
 
@@ -313,7 +320,7 @@ pub(crate) fn deed() -> impl Strategy<Value = Deed> {
         1 => (proptest::sample::select(&WORKLOADS), 1..3_usize).prop_map(|(kind, limit)| Deed::List(kind, limit)),
         4 => edit(),
         3 => delete(),
-        6 => pod().prop_map(Deed::Bind),
+        6 => pod().prop_map(|pod| Deed::Others(Others::Bind(pod))),
         8 => report(),
         1 => budget(),
     ]

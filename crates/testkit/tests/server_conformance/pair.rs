@@ -9,7 +9,7 @@ use testkit::simulation::server::{ApiServer, DeleteOptions, Part};
 use workload_core::id::Kind;
 use workload_core::time::{Clock as _, SystemClock};
 
-use super::deed::{Deed, KINDS, Seen, Target, event, lease};
+use super::deed::{Deed, KINDS, Others, Seen, Target, event, lease};
 use super::mask::Uids;
 use super::side::{Act, Answer, Memory, Real, Side, request, state, takes_part};
 
@@ -284,21 +284,26 @@ async fn perform(side: &mut impl Side, deed: &Deed) -> Answer {
             exchange(side, "GET", &uri, "", &Value::Null).await
         }
         Deed::List(kind, limit) => pages(side, *kind, *limit).await,
-        Deed::Edit(target, body) => side.act(Act::Merge(target, Part::Main, body.clone())).await,
-        Deed::Report(target, status) => {
-            side.act(Act::Merge(target, Part::Status, json!({ "status": status })))
-                .await
-        }
-        Deed::Delete(target, propagation, grace) => {
-            let options = DeleteOptions {
+        Deed::Others(others) => by_others(side, others).await,
+    }
+}
+
+/// What a deed of somebody who is no controller comes to.
+async fn by_others(side: &mut impl Side, others: &Others) -> Answer {
+    let act = match others {
+        Others::Edit(target, body) => Act::Merge(target, Part::Main, body.clone()),
+        Others::Report(target, status) => Act::Merge(target, Part::Status, json!({ "status": status })),
+        Others::Delete(target, propagation, grace) => Act::Delete(
+            target,
+            DeleteOptions {
                 grace: *grace,
                 propagation: *propagation,
                 ..DeleteOptions::default()
-            };
-            side.act(Act::Delete(target, options)).await
-        }
-        Deed::Bind(target) => side.act(Act::Bind(target)).await,
-    }
+            },
+        ),
+        Others::Bind(target) => Act::Bind(target),
+    };
+    side.act(act).await
 }
 
 async fn exchange(side: &mut impl Side, method: &str, uri: &str, content_type: &str, body: &Value) -> Answer {
@@ -410,7 +415,7 @@ async fn pages(side: &mut impl Side, kind: Kind, limit: usize) -> Answer {
 
 /// Whether two answers say the same. The direct hand answers a write with the object, whatever the real server answers.
 fn answers_agree(deed: &Deed, [ours, theirs]: &[Answer; 2]) -> bool {
-    let by_hand = matches!(deed, Deed::Bind(_) | Deed::Delete(..));
+    let by_hand = matches!(deed, Deed::Others(Others::Bind(_) | Others::Delete(..)));
     let succeeded = |answer: &Answer| answer.0 < 300;
     if by_hand && succeeded(ours) && succeeded(theirs) {
         return true;

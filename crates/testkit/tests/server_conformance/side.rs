@@ -111,7 +111,7 @@ impl Side for Memory {
             Act::Delete(target, options) => (200, self.server.delete(&self.place(target), &options, now)),
             Act::Bind(target) => (201, self.server.bind(&self.place(target).key, "node", now)),
         };
-        done.map_or_else(refused, |stored| (code, stored.json().clone()))
+        done.map_or_else(|status| refused(&status), |stored| (code, stored.json().clone()))
     }
 
     async fn everything(&self) -> Vec<Value> {
@@ -126,7 +126,7 @@ impl Side for Memory {
     }
 }
 
-fn refused(status: Status) -> Answer {
+fn refused(status: &Status) -> Answer {
     (status.code, status.body())
 }
 
@@ -254,6 +254,8 @@ pub(crate) fn takes_part(object: &Value) -> bool {
 pub(crate) async fn state(side: &mut impl Side) -> Vec<Value> {
     let mut state = side.everything().await;
     state.retain(takes_part);
-    state.iter().for_each(|object| side.uids().learn(object));
+    for object in &state {
+        side.uids().learn(object);
+    }
     state.iter().map(|object| side.uids().mask(object)).collect()
 }

@@ -35,7 +35,7 @@ impl ApiServer {
         if let Some(entry) = self.store.at(kind, &key) {
             return Err(Status::already_exists(&resource, &name, entry.object.is_terminating()));
         }
-        Ok(self.store.put(kind, &key, object))
+        Ok(self.store.put(kind, &key, object, now))
     }
 
     /// Metadata that the server gives, whatever the writer says.

@@ -68,14 +68,14 @@ impl ApiServer {
         }
         let key = Key::of(&address.key);
         if object != *before.object.json() {
-            let stored = self.store.put(resource.kind, &key, object);
+            let stored = self.store.put(resource.kind, &key, object, now);
             if waits || seconds > 0 {
                 return Ok(Deleted::Shown(stored));
             }
         } else if waits {
             return Ok(Deleted::Shown(before));
         }
-        let last = self.store.remove(resource.kind, &key).unwrap_or(before);
+        let last = self.store.remove(resource.kind, &key, now).unwrap_or(before);
         Ok(if resource.kind == Kind::POD {
             Deleted::Shown(last)
         } else {

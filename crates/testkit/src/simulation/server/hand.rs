@@ -20,7 +20,7 @@ use crate::object::Stored;
 /// What a write comes to: the object as it is stored.
 type Written = Result<Stored, Status>;
 
-fn stored(entry: Arc<Entry>) -> Stored {
+fn stored(entry: &Arc<Entry>) -> Stored {
     entry.object.clone()
 }
 
@@ -41,6 +41,7 @@ impl ApiServer {
     pub fn writes_after(&self, kind: Kind, version: u64) -> impl Iterator<Item = Write<'_>> {
         self.store.changes_after(kind, version).iter().map(|change| Write {
             version: change.version,
+            at: change.at,
             before: change.before.as_ref().map(|before| &before.object),
             after: &change.after.object,
             deleted: change.deleted,
@@ -49,7 +50,8 @@ impl ApiServer {
 
     /// Creates an object.
     pub fn create(&mut self, kind: Kind, namespace: &str, object: Value, now: Timestamp) -> Written {
-        self.create_object(kind, namespace, object, now).map(stored)
+        self.create_object(kind, namespace, object, now)
+            .map(|entry| stored(&entry))
     }
 
     /// Changes an object by a JSON merge patch.
@@ -60,14 +62,14 @@ impl ApiServer {
     /// Changes an object by a patch.
     pub fn patch(&mut self, at: &Address, part: Part, form: Form, body: Value, now: Timestamp) -> Written {
         self.patch_object(at, &update::Change { part, form, body }, now)
-            .map(stored)
+            .map(|entry| stored(&entry))
     }
 
     /// Deletes an object; returns its last state, terminating or gone.
     pub fn delete(&mut self, at: &Address, options: &DeleteOptions, now: Timestamp) -> Written {
         let deleted = self.delete_object(at, options, now)?;
         Ok(match deleted {
-            Deleted::Shown(entry) | Deleted::Told(entry) => stored(entry),
+            Deleted::Shown(entry) | Deleted::Told(entry) => stored(&entry),
         })
     }
 
@@ -97,7 +99,7 @@ impl ApiServer {
             "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": to_api(now),
         });
         tell(&mut object, scheduled);
-        Ok(stored(self.store.put(Kind::POD, &Key::of(pod), object)))
+        Ok(stored(&self.store.put(Kind::POD, &Key::of(pod), object, now)))
     }
 }
 
@@ -106,6 +108,8 @@ impl ApiServer {
 pub struct Write<'a> {
     /// The version that it made.
     pub version: u64,
+    /// When that was.
+    pub at: Timestamp,
     /// The object before it; none for a new one.
     pub before: Option<&'a Stored>,
     /// The object after it; its last state if it is gone.

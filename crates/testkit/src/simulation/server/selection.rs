@@ -125,13 +125,9 @@ fn new_expression(key: &str, operator: &str, values: Option<Vec<String>>) -> Opt
 
 /// The fields by which the server selects, of all kinds and of pods.
 fn field_test(part: &str) -> Option<FieldTest> {
-    let (field, value, equal) = match part.split_once("!=") {
-        Some((field, value)) => (field, value, false),
-        None => {
-            let (field, value) = part.split_once('=')?;
-            (field, value.trim_start_matches('='), true)
-        }
-    };
+    let (field, value) = part.split_once('=')?;
+    let value = value.trim_start_matches('=');
+    let (field, equal) = field.strip_suffix('!').map_or((field, true), |field| (field, false));
     let known = ["metadata.name", "metadata.namespace", "spec.nodeName", "status.phase"];
     known.contains(&field).then(|| FieldTest {
         pointer: format!("/{}", field.replace('.', "/")),
@@ -145,13 +141,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn pod(name: &str, labels: Value) -> Stored {
+    fn pod(name: &str, labels: &Value) -> Stored {
         json!({"metadata": {"name": name, "labels": labels}, "spec": {"nodeName": "n"}}).into()
     }
 
     #[test]
     fn selectors_are_read_in_all_forms_that_a_query_has() {
-        let web = pod("web", json!({"app": "web", "tier": "front"}));
+        let web = pod("web", &json!({"app": "web", "tier": "front"}));
         for (labels, fields, fits) in [
             ("", "", true),
             ("app=web", "", true),

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use workload_core::id::{Kind, ObjectKey};
 use workload_core::plan::Address;
+use workload_core::time::Timestamp;
 
 use super::kinds::{Origin, Resource};
 use crate::object::Stored;
@@ -73,6 +74,7 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     pub(super) version: u64,
+    pub(super) at: Timestamp,
     pub(super) key: Key,
     /// The object before it; none if it was created.
     pub(super) before: Option<Arc<Entry>>,
@@ -179,7 +181,7 @@ impl Store {
     }
 
     /// Stores an object under a new version.
-    pub(super) fn put(&mut self, kind: Kind, key: &Key, mut object: Value) -> Arc<Entry> {
+    pub(super) fn put(&mut self, kind: Kind, key: &Key, mut object: Value, at: Timestamp) -> Arc<Entry> {
         self.version += 1;
         let version = self.version;
         object["metadata"]["resourceVersion"] = version.to_string().into();
@@ -193,6 +195,7 @@ impl Store {
         let before = table.present.insert(key.clone(), Arc::clone(&entry));
         table.changes.push(Change {
             version,
+            at,
             key: key.clone(),
             before,
             after: Arc::clone(&entry),
@@ -202,7 +205,7 @@ impl Store {
     }
 
     /// Removes an object; returns its last state, with the version of the removal.
-    pub(super) fn remove(&mut self, kind: Kind, key: &Key) -> Option<Arc<Entry>> {
+    pub(super) fn remove(&mut self, kind: Kind, key: &Key, at: Timestamp) -> Option<Arc<Entry>> {
         let table = self.tables.get_mut(&kind)?;
         let before = table.present.remove(key)?;
         self.version += 1;
@@ -213,6 +216,7 @@ impl Store {
         let after = Arc::new(Entry::new(last, version));
         table.changes.push(Change {
             version,
+            at,
             key: key.clone(),
             before: Some(before),
             after: Arc::clone(&after),

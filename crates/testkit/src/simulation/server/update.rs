@@ -53,7 +53,7 @@ impl ApiServer {
         address: &Address,
         part: Part,
         mut object: Value,
-        _now: Timestamp,
+        now: Timestamp,
     ) -> Result<Arc<Entry>, Status> {
         let before = Arc::clone(self.stored(address)?);
         let (stored, name) = (before.object.json(), &*address.key.name);
@@ -77,13 +77,13 @@ impl ApiServer {
         }
         let key = Key::of(&address.key);
         if is_let_go(stored, &object) {
-            self.store.remove(resource.kind, &key);
+            self.store.remove(resource.kind, &key, now);
             return Ok(Arc::new(Entry::new(object, before.version)));
         }
         if object == *stored {
             return Ok(before);
         }
-        Ok(self.store.put(resource.kind, &key, object))
+        Ok(self.store.put(resource.kind, &key, object, now))
     }
 }
 

@@ -64,8 +64,8 @@ fn only_what_is_wanted_raises_the_generation() {
     ];
     let generations = patches.map(|patch| {
         let mut of = |kind, name| {
-            let patched = server.merge(&place(kind, name), Part::Main, patch.clone(), at(0));
-            patched.unwrap().generation()
+            let stored = server.merge(&place(kind, name), Part::Main, patch.clone(), at(0));
+            stored.unwrap().generation()
         };
         (of(Kind::DEPLOYMENT, "web"), of(Kind::REPLICA_SET, "web-1"))
     });

@@ -7,7 +7,10 @@
 
 mod cases;
 mod deed;
+mod difference;
 mod mask;
 mod pair;
+mod perform;
 mod series;
 mod side;
+mod strategies;

@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestError, TestRunner};
 use testkit::server::{Server, block_on, environment, skipped};
 
-use super::deed::{Deed, deed};
+use super::deed::Deed;
 use super::pair::Pair;
+use super::strategies::deed;
 
 /// How long a series is.
 const LENGTH: usize = 120;

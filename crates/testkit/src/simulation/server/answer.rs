@@ -10,7 +10,6 @@ use super::shape::Shape;
 use super::status::Status;
 use super::watch::Subscription;
 use super::{ApiServer, update};
-use crate::proxy::Asked;
 
 /// What a request comes to.
 #[derive(Debug)]
@@ -44,8 +43,7 @@ fn json_answer(code: u16, body: &Value) -> Response<Bytes> {
 
 impl ApiServer {
     pub(super) fn answer(&mut self, request: &Request<Bytes>, shape: Shape, now: Timestamp) -> Reply {
-        let asked = Asked::of(request.method(), request.uri());
-        self.script.expect(&asked);
+        self.script.expect(request);
         let reply = self.carry_out(shape, now);
         self.script.done();
         reply.unwrap_or_else(Reply::from)

@@ -36,7 +36,14 @@ struct Owners {
 impl ApiServer {
     /// Does the next thing that the garbage collector has to do, and says what that was; `None` if there is nothing.
     pub fn collect(&mut self, now: Timestamp) -> Option<String> {
-        let step = self.next_step()?;
+        if self.nothing_to_collect_since(self.collected) {
+            self.collected = self.store.version();
+            return None;
+        }
+        let Some(step) = self.next_step() else {
+            self.collected = self.store.version();
+            return None;
+        };
         let (what, done) = match step {
             Step::Delete(at, object, propagation) => {
                 let options = DeleteOptions {
@@ -71,6 +78,23 @@ impl ApiServer {
         Some(what)
     }
 
+    /// True if what has happened after `version`, at which there was nothing to do, gives the collector nothing to do either:
+    /// nobody is gone, nobody waits for it, and whoever is new or changed has its owners.
+    fn nothing_to_collect_since(&self, version: u64) -> bool {
+        let kinds = self.kinds.all().iter().map(|resource| resource.kind);
+        let changes = |kind| {
+            self.store
+                .changes_after(kind, version)
+                .iter()
+                .map(move |change| (kind, change))
+        };
+        kinds.flat_map(changes).all(|(kind, change)| {
+            let object = &change.after.object;
+            let waits = object.is_terminating() && (has_finalizer(object, ORPHAN) || has_finalizer(object, FOREGROUND));
+            !change.deleted && !waits && self.owed(&address(kind, &change.key), object).is_none()
+        })
+    }
+
     fn next_step(&self) -> Option<Step> {
         let kinds = self.kinds.all().iter().map(|resource| resource.kind);
         let objects = kinds.flat_map(|kind| self.store.all(kind).map(move |(key, entry)| (kind, key, entry)));
@@ -95,7 +119,7 @@ impl ApiServer {
             let Some((place, dependent)) = dependents.next() else {
                 return Some(Step::Finish(at.clone(), object.clone(), ORPHAN));
             };
-            let mut left = owners(dependent);
+            let mut left = owners(dependent).to_vec();
             left.retain(|owner| owner["uid"] != object.uid());
             return Some(Step::Keep(place, dependent.clone(), left));
         }
@@ -135,7 +159,7 @@ impl ApiServer {
             let kind = self.kinds.named(text("apiVersion"), text("kind"));
             let Some(kind) = kind else {
                 // Of a kind that is unknown here: nobody can say that it is gone.
-                state.solid.push(owner);
+                state.solid.push(owner.clone());
                 continue;
             };
             let found = self.store.at(kind, &Key::new(&at.key.namespace, text("name")));
@@ -144,7 +168,7 @@ impl ApiServer {
                 Some(entry) if entry.object.is_terminating() && has_finalizer(&entry.object, FOREGROUND) => {
                     state.waiting += 1;
                 }
-                Some(_) => state.solid.push(owner),
+                Some(_) => state.solid.push(owner.clone()),
             }
         }
         state
@@ -163,12 +187,9 @@ impl ApiServer {
     }
 }
 
-fn owners(object: &Stored) -> Vec<Value> {
-    object
-        .at("/metadata/ownerReferences")
-        .as_array()
-        .cloned()
-        .unwrap_or_default()
+fn owners(object: &Stored) -> &[Value] {
+    let owners = object.at("/metadata/ownerReferences").as_array();
+    owners.map_or(&[], Vec::as_slice)
 }
 
 fn has_finalizer(object: &Stored, name: &str) -> bool {

@@ -11,6 +11,7 @@
 //! Tests send random series of these requests to this server and to a real one and compare; what differs is listed in
 //! `docs/simulation.md`.
 
+mod address;
 mod answer;
 mod body;
 mod budget;
@@ -63,6 +64,8 @@ pub struct ApiServer {
     script: Script,
     ending: BTreeSet<String>,
     names: Names,
+    /// The version at which the garbage collector had nothing to do.
+    collected: u64,
     unknown: Vec<String>,
 }
 
@@ -76,6 +79,7 @@ impl ApiServer {
             script: Script::default(),
             ending: BTreeSet::new(),
             names: Names { seed, drawn: 0 },
+            collected: 0,
             unknown: Vec::new(),
         }
     }

@@ -1,5 +1,7 @@
 //! Refusals by what guards a cluster: quotas, webhooks, the end of a namespace.
 
+use bytes::Bytes;
+use http::Request;
 use serde_json::json;
 use workload_core::id::Kind;
 
@@ -49,11 +51,15 @@ pub(super) struct Script {
 
 impl Script {
     /// A request of a controller begins.
-    pub(super) fn expect(&mut self, asked: &Asked) {
+    pub(super) fn expect(&mut self, request: &Request<Bytes>) {
+        if self.rules.is_empty() {
+            return;
+        }
+        let asked = Asked::of(request.method(), request.uri());
         let mut due = self
             .rules
             .iter_mut()
-            .filter(|(which, left, _)| *left > 0 && which.fits(asked));
+            .filter(|(which, left, _)| *left > 0 && which.fits(&asked));
         self.due = due.next().map(|(_, left, refusal)| {
             *left -= 1;
             refusal.clone()

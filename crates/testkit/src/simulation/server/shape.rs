@@ -6,9 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, header};
 use serde_json::Value;
-use workload_core::id::{Kind, ObjectKey};
+use workload_core::id::Kind;
 use workload_core::plan::Address;
 
+use super::address::{Query, Target};
 use super::body::{self, DeleteOptions};
 use super::kinds::{BUILT_IN, Resource};
 use super::selection::Selection;
@@ -270,94 +271,4 @@ fn text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> &'a str {
 
 fn json(request: &Request<Bytes>) -> Result<Value, &'static str> {
     serde_json::from_slice(request.body()).map_err(|_| "the body is no JSON")
-}
-
-/// The object or collection of an address.
-struct Target {
-    kind: Kind,
-    namespace: Option<Arc<str>>,
-    name: Option<Arc<str>>,
-    part: String,
-}
-
-impl Target {
-    fn of(path: &str, kinds: &[Resource]) -> Result<Self, &'static str> {
-        let mut parts = path.strip_prefix('/').unwrap_or(path).split('/');
-        let mut next = || parts.next().unwrap_or_default();
-        let group = match next() {
-            "api" => "",
-            "apis" => next(),
-            _ => return Err("no address of an object"),
-        };
-        let version = next();
-        let (mut namespace, mut plural) = (None, next());
-        if plural == "namespaces" {
-            namespace = Some(Arc::from(next()));
-            plural = next();
-        }
-        let (name, part) = (next(), next());
-        let known = |kind: &Kind| (kind.group, kind.version, kind.plural) == (group, version, plural);
-        let kind = kinds.iter().map(|resource| resource.kind).find(known);
-        Ok(Self {
-            kind: kind.ok_or("of no known kind")?,
-            namespace,
-            name: (!name.is_empty()).then(|| Arc::from(name)),
-            part: part.to_owned(),
-        })
-    }
-
-    fn address(&self, name: Arc<str>) -> Result<Address, &'static str> {
-        let namespace = self.namespace.clone().ok_or("an object outside of namespaces")?;
-        let key = ObjectKey::new(namespace, name);
-        Ok(Address { kind: self.kind, key })
-    }
-
-    fn scope(self, query: &Query) -> Result<Scope, &'static str> {
-        let selector = |name| query.get(name).unwrap_or_default();
-        let selection = Selection::parse(selector("labelSelector"), selector("fieldSelector"));
-        Ok(Scope {
-            kind: self.kind,
-            namespace: self.namespace,
-            selection: selection.ok_or("another form of selector")?,
-        })
-    }
-}
-
-struct Query(Vec<(String, String)>);
-
-impl Query {
-    fn of(query: &str) -> Result<Self, &'static str> {
-        let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            Some((decoded(name)?, decoded(value)?))
-        });
-        let pairs: Option<Vec<_>> = pairs.collect();
-        pairs.map(Self).ok_or("the query is not encoded")
-    }
-
-    fn get(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
-    }
-
-    fn only(&self, names: &[&str]) -> Result<(), &'static str> {
-        let known = self.0.iter().all(|(name, _)| names.contains(&name.as_str()));
-        known.then_some(()).ok_or("an unknown parameter")
-    }
-}
-
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = text.bytes();
-    let mut decoded = Vec::with_capacity(text.len());
-    while let Some(byte) = bytes.next() {
-        decoded.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let digits = [bytes.next()?, bytes.next()?];
-                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-            }
-            plain => plain,
-        });
-    }
-    String::from_utf8(decoded).ok()
 }

@@ -122,3 +122,24 @@ fn an_object_with_another_owner_is_kept_for_it() {
     let kept = server.get(Kind::REPLICA_SET, "shop", "web-1").unwrap();
     assert_eq!(kept.at("/metadata/ownerReferences").as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn what_happens_while_there_is_nothing_to_do_is_not_overlooked() {
+    let mut server = server();
+    tree(&mut server);
+    assert_eq!(server.collect(at(11)), None);
+    let lost = pod("lost").owned_by(&json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "gone", "uid": "9"},
+    }));
+    server.create(Kind::POD, "shop", lost.json(), at(11)).unwrap();
+    assert_eq!(collect_all(&mut server), ["delete Pod lost"]);
+    delete(&mut server, Kind::REPLICA_SET, "web-1", &DeleteOptions::default());
+    assert_eq!(collect_all(&mut server), ["delete Pod a", "delete Pod b"]);
+    delete(
+        &mut server,
+        Kind::DEPLOYMENT,
+        "web",
+        &DeleteOptions::with(Propagation::Orphan),
+    );
+    assert_eq!(collect_all(&mut server), ["take orphan off Deployment web"]);
+}

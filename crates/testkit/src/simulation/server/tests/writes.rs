@@ -160,7 +160,6 @@ fn what_does_not_exist_cannot_be_changed() {
     );
 }
 
-// proves: deployment/A-4
 #[test]
 fn a_status_whose_counts_contradict_each_other_is_refused() {
     let mut server = server();

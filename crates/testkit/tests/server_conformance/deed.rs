@@ -8,7 +8,7 @@ use testkit::builders::{Manifest as _, Templated as _, deployment, pod, replica_
 use testkit::simulation::server::Propagation;
 use workload_core::id::Kind;
 
-/// Kinds of which there are three objects each, which are owned, adopted, changed and deleted.
+/// Kinds of which there are two objects each, which are owned, adopted, changed and deleted.
 pub(crate) const WORKLOADS: [Kind; 3] = [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::POD];
 /// All kinds that take part.
 pub(crate) const KINDS: [Kind; 6] = [

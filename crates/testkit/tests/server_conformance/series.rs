@@ -8,7 +8,7 @@ use testkit::server::{Server, block_on, environment, skipped};
 
 use super::deed::Deed;
 use super::pair::Pair;
-use super::strategies::deed;
+use super::strategies::deeds;
 
 /// How long a series is.
 const LENGTH: usize = 120;
@@ -56,14 +56,15 @@ fn random_series_of_requests_are_answered_as_by_a_real_server() {
         return skipped("the servers of `cargo xtask test`");
     };
     let mut runner = TestRunner::new(settings());
-    let played = runner.run(&prop::collection::vec(deed(), LENGTH), |deeds| {
+    let played = runner.run(&prop::collection::vec(deeds(), LENGTH), |deeds| {
+        let deeds = deeds.concat();
         let namespace = format!("conformance-{}-{}", std::process::id(), next());
         block_on(play(server, namespace, &deeds)).map_err(TestCaseError::fail)
     });
     match played {
         Ok(()) => {}
         Err(TestError::Fail(why, deeds)) => {
-            let deeds: Vec<_> = deeds.iter().map(|deed| format!("{deed:?}")).collect();
+            let deeds: Vec<_> = deeds.iter().flatten().map(|deed| format!("{deed:?}")).collect();
             panic!("{}\n{why}", deeds.join("\n"));
         }
         Err(TestError::Abort(why)) => panic!("{why}"),

@@ -9,7 +9,7 @@ use workload_core::id::Kind;
 use super::deed::{Deed, Others, Seen, Target, WORKLOADS, manifest};
 
 fn name() -> impl Strategy<Value = &'static str> {
-    prop_oneof![3 => Just("a"), 2 => Just("b"), 1 => Just("c")]
+    prop_oneof![3 => Just("a"), 2 => Just("b")]
 }
 
 fn of(kind: Kind) -> impl Strategy<Value = Target> {
@@ -133,15 +133,17 @@ fn status() -> impl Strategy<Value = Deed> {
     })
 }
 
+/// The status of a running pod.
+fn running(ready: &str) -> Value {
+    json!({"phase": "Running", "conditions": [
+        {"type": "Ready", "status": ready, "lastProbeTime": null, "lastTransitionTime": "2026-01-02T03:04:05Z"},
+    ]})
+}
+
 fn report() -> impl Strategy<Value = Deed> {
-    let ready = |ready: &str| {
-        json!({"phase": "Running", "conditions": [
-            {"type": "Ready", "status": ready, "lastProbeTime": null, "lastTransitionTime": "2026-01-02T03:04:05Z"},
-        ]})
-    };
     let status = prop_oneof![
-        4 => Just(ready("True")),
-        1 => Just(ready("False")),
+        4 => Just(running("True")),
+        1 => Just(running("False")),
         1 => Just(json!({"phase": "Failed", "reason": "Evicted"})),
         1 => Just(json!({"phase": "Succeeded"})),
     ];
@@ -195,25 +197,44 @@ fn budget() -> impl Strategy<Value = Deed> {
     prop_oneof![2 => create, 1 => delete]
 }
 
+/// A pod is made, bound and reported ready.
+fn start() -> impl Strategy<Value = Vec<Deed>> {
+    let pod = of(Kind::POD);
+    (pod, proptest::option::of(of(Kind::REPLICA_SET))).prop_map(|(pod, owner)| {
+        let object = manifest(&pod, 0, false);
+        let others = [Others::Bind(pod.clone()), Others::Report(pod.clone(), running("True"))];
+        let created = Deed::Create(pod, object, owner);
+        std::iter::once(created).chain(others.map(Deed::Others)).collect()
+    })
+}
+
+/// Deeds of any sort; some make sense only together.
+pub(crate) fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    prop_oneof![
+        9 => deed().prop_map(|deed| vec![deed]),
+        1 => start(),
+    ]
+}
+
 /// One deed of any sort.
-pub(crate) fn deed() -> impl Strategy<Value = Deed> {
+fn deed() -> impl Strategy<Value = Deed> {
     let pod = || of(Kind::POD);
     prop_oneof![
-        8 => create(),
+        14 => create(),
         6 => change(),
         5 => status(),
         2 => (family(), seen()).prop_map(|((child, owner), seen)| Deed::Adopt(child, seen, owner)),
         2 => (family(), seen()).prop_map(|((child, owner), seen)| Deed::Release(child, seen, owner)),
         3 => (workload(), seen(), any::<bool>()).prop_map(|(target, seen, versioned)| Deed::Remove(target, seen, versioned)),
-        4 => (pod(), seen()).prop_map(|(target, seen)| Deed::Evict(target, seen)),
+        6 => (pod(), seen()).prop_map(|(target, seen)| Deed::Evict(target, seen)),
         1 => (seen(), name()).prop_map(|(seen, holder)| Deed::Lead(seen, holder.to_owned())),
         1 => (1..4_i64).prop_map(Deed::Count),
         1 => workload().prop_map(Deed::Read),
         1 => (proptest::sample::select(&WORKLOADS), 1..3_usize).prop_map(|(kind, limit)| Deed::List(kind, limit)),
         4 => edit(),
-        3 => delete(),
+        2 => delete(),
         6 => pod().prop_map(|pod| Deed::Others(Others::Bind(pod))),
         8 => report(),
-        1 => budget(),
+        2 => budget(),
     ]
 }

@@ -119,6 +119,7 @@ fn status() -> impl Strategy<Value = Deed> {
     let more = prop_oneof![
         2 => Just(json!({})),
         1 => Just(json!({"metadata": {"annotations": {"told": "1"}}})),
+        1 => Just(json!({"metadata": {"annotations": {"told": "2"}, "labels": {"told": "1"}}})),
     ];
     (owner(), seen(), body, more).prop_map(|(target, seen, mut body, more)| {
         if target.kind == Kind::REPLICA_SET {

@@ -188,6 +188,23 @@ fn while_a_pod_cannot_be_decoded_none_is_made_nothing_ends_and_it_is_not_counted
     assert_eq!((cluster.counts(), cluster.is_finished()), ([0, 0, 0, 3, 0], true));
 }
 
+// proves: job/J-192, field/FR-JB-01
+#[test]
+fn a_pod_that_cannot_be_decoded_is_not_replaced() {
+    let mut cluster = fixed(2, 2);
+    cluster.settle();
+    cluster.unread = vec!["p001"];
+    let turn = cluster.turn();
+    assert_eq!((turn.again_in(), cluster.pods.len()), (Some(60), 2));
+    cluster.end("p000", 1);
+    cluster.edit(json!({"spec": {"backoffLimit": 0}}));
+    cluster.turn();
+    assert_eq!((cluster.counts()[4], cluster.conditions().as_str()), (1, ""));
+    cluster.unread.clear();
+    cluster.turn();
+    assert_eq!(cluster.conditions(), "FailureTarget/BackoffLimitExceeded");
+}
+
 // proves: job/J-190, job/J-192, job/S-40
 #[test]
 fn a_late_watch_of_jobs_makes_no_second_pod() {

@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use http::{Method, Request};
+use http_body_util::BodyExt as _;
 use kube::api::WatchEvent;
+use kube::client::Body;
 use serde_json::{Value, json};
 use workload_core::id::Kind;
 
@@ -214,6 +217,15 @@ impl Api {
             &json!({"gracePeriodSeconds": 0}),
         )
         .await
+    }
+
+    /// Sends a request as it is; returns code and body of the answer. A watch is read until the server ends it.
+    pub async fn exchange(&self, request: Request<Bytes>) -> (u16, Bytes) {
+        let sent = self.client.send(request.map(|body| Body::from(body.to_vec()))).await;
+        let answer = sent.unwrap_or_else(|error| panic!("no answer: {error}"));
+        let code = answer.status().as_u16();
+        let body = answer.into_body().collect().await;
+        (code, body.expect("a whole answer").to_bytes())
     }
 
     /// True if the server calls itself ready.

@@ -38,6 +38,7 @@ mod rest;
 mod rollout;
 mod scene;
 pub mod server;
+pub mod simulation;
 mod state;
 
 pub use identity::Access;

@@ -40,6 +40,11 @@ pub(super) fn conclude(seen: &Observed, intent: &Intent, outcome: &Outcome, now:
         progress::mark_pause(&mut status, deployment, turn.rest(), now);
     }
     match turn.obstacle() {
+        // That a rollout has begun must not be lost with the rest of the turn: it starts the deadline (D-12, D-13).
+        Some(Obstacle::Passing) if turn.has_created() => {
+            turn.mark(&mut status);
+            turn.told(&status, Vec::new())
+        }
         Some(Obstacle::Passing) => Conclusion::default(),
         Some(Obstacle::NoReplicaSet(message)) => turn.without_replica_set(status, &message),
         None => {
@@ -105,6 +110,14 @@ impl Turn<'_> {
             | FailureClass::Throttled(_)
             | FailureClass::Unknown
             | FailureClass::Transient => Some(Obstacle::Passing),
+        }
+    }
+
+    /// True if the new ReplicaSet was created in this turn.
+    fn has_created(&self) -> bool {
+        match &self.intent.newest {
+            Newest::Created(key, _) => self.outcome.applied(Verb::Create, Kind::REPLICA_SET, key),
+            Newest::Found | Newest::Collided | Newest::Missing => false,
         }
     }
 

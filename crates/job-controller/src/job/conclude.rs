@@ -1,7 +1,7 @@
 //! What to report about a Job once the plan was tried (J-44, J-47, J-100…J-105, J-150…J-157), what of it to remember, and what
 //! it comes to in numbers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use workload_core::condition::Status;
@@ -13,12 +13,11 @@ use workload_core::workload::Conclusion;
 
 use super::conditions::{Cause, Change};
 use super::decide::verdict::completions_reached;
-use super::decide::{Action, Ahead, Counts, End, Extent, Step, Verdict};
+use super::decide::{Action, Counts, End, Extent, Step, Verdict};
 use super::facts::{How, KnownBy};
 use super::observe::Observed;
 use super::policy::backoff::Record;
 use super::status::JobStatus;
-use super::tally::{Finished, Limit, Mode, Tally, TurnAction, TurnResult};
 use super::words;
 
 /// How soon a turn follows whose work this one did not finish.
@@ -34,17 +33,29 @@ pub(super) fn conclude(seen: &Observed, action: &Action, outcome: &Outcome, now:
         };
     };
     let more = action.selection.extent == Extent::Capped || report.is_to_be_followed;
+    let again = if more { Wake::After(AT_ONCE) } else { Wake::OnChange };
     Conclusion {
         status: report.status.write(&seen.job, report.stored, report.notes),
         notes: told,
         held_up: None,
-        wake: if more { Wake::After(AT_ONCE) } else { Wake::OnChange },
+        wake: again.sooner(after_vain_adoption(outcome)),
+    }
+}
+
+/// A pod that vanished while it was adopted is counted until the cache shows that it is gone, and the removal of a pod that
+/// nobody owns wakes nobody.
+fn after_vain_adoption(outcome: &Outcome) -> Wake {
+    let mut adoptions = outcome.attempts.iter().filter(|attempt| attempt.verb == Verb::Adopt);
+    if adoptions.any(|attempt| attempt.result == Ok(Receipt::Gone)) {
+        Wake::After(Duration::from_secs(1))
+    } else {
+        Wake::OnChange
     }
 }
 
 /// The last status of a turn.
-struct Report<'a> {
-    status: JobStatus,
+pub(super) struct Report<'a> {
+    pub(super) status: JobStatus,
     /// What is stored before it.
     stored: &'a JobStatus,
     notes: Vec<Note>,
@@ -54,7 +65,7 @@ struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// Nothing is reported if the record could not be stored: then the turn ends there (J-41).
-    fn of(seen: &'a Observed, action: &'a Action, outcome: &Outcome, now: Timestamp) -> Option<Self> {
+    pub(super) fn of(seen: &'a Observed, action: &'a Action, outcome: &Outcome, now: Timestamp) -> Option<Self> {
         let done = Done::of(action, outcome);
         if done.record == Fate::Failed {
             return None;
@@ -167,7 +178,7 @@ fn farewell(verdict: &Verdict) -> Note {
 
 /// What became of the record of ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+pub(super) enum Fate {
     /// The plan did not write one, or did not come to it.
     NotWritten,
     /// It is stored.
@@ -177,10 +188,10 @@ enum Fate {
 }
 
 /// What the plan has come to.
-struct Done {
-    record: Fate,
+pub(super) struct Done {
+    pub(super) record: Fate,
     /// Pods that were let go of.
-    released: Vec<Uid>,
+    pub(super) released: Vec<Uid>,
     /// Pods that still have their finalizer.
     unreleased: usize,
     /// Pods after it.
@@ -190,7 +201,7 @@ struct Done {
 }
 
 impl Done {
-    fn of(action: &Action, outcome: &Outcome) -> Self {
+    pub(super) fn of(action: &Action, outcome: &Outcome) -> Self {
         let applied = |verb: Verb| -> BTreeSet<&ObjectKey> {
             let of_verb = outcome.attempts.iter().filter(|attempt| attempt.verb == verb);
             let worked = of_verb.filter(|attempt| attempt.result.is_ok());
@@ -243,110 +254,6 @@ pub(super) fn remembered(action: &Action, outcome: &Outcome) -> (Record, Vec<Uid
         action.record.after(&known(How::Failed), &known(How::Succeeded)),
         done.released,
     )
-}
-
-/// The turn in numbers.
-pub(super) fn tally(seen: &Observed, action: &Action, outcome: &Outcome, now: Timestamp) -> Tally {
-    let done = Done::of(action, outcome);
-    let spec = &seen.job.spec;
-    let recorded = done.record == Fate::Applied;
-    let (before, after) = (&action.base, &action.selection.status);
-    let grown = |new: usize, old: usize| if recorded { count(new.saturating_sub(old)) } else { 0 };
-    let (listed, were_listed) = (&after.uncounted_terminated_pods, &before.uncounted_terminated_pods);
-    let indexes = spec.indexed().map(|work| {
-        let done = grown(after.completed(work).len(), before.completed(work).len());
-        (done, grown(after.failed_of(work).len(), before.failed_of(work).len()))
-    });
-    let (indexes_succeeded, indexes_failed) = indexes.unwrap_or_default();
-    let creates = || outcome.attempts.iter().filter(|attempt| attempt.verb == Verb::Create);
-    Tally {
-        mode: Mode::of(spec),
-        action: kind_of_turn(action, recorded, creates().count()),
-        result: if outcome.failure().is_none() {
-            TurnResult::Success
-        } else {
-            TurnResult::Error
-        },
-        took: time::until(now, seen.began).unwrap_or_default(),
-        finished: finished(seen, action, outcome),
-        pods_succeeded: match spec.indexed() {
-            Some(_) => indexes_succeeded,
-            None => grown(listed.succeeded.len(), were_listed.succeeded.len()),
-        },
-        pods_failed: grown(listed.failed.len(), were_listed.failed.len()),
-        indexes_succeeded,
-        indexes_failed,
-        limit: if spec.per_index().is_some() {
-            Limit::PerIndex
-        } else {
-            Limit::Global
-        },
-        handled: if recorded {
-            action.selection.handled.clone()
-        } else {
-            BTreeMap::new()
-        },
-        reason: action.reason,
-        created: count(creates().filter(|attempt| attempt.result.is_ok()).count()),
-        not_created: count(creates().filter(|attempt| attempt.result.is_err()).count()),
-    }
-}
-
-fn count(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
-}
-
-fn kind_of_turn(action: &Action, recorded: bool, creates: usize) -> TurnAction {
-    match &action.step {
-        Step::Manage { removed, .. } if !removed.is_empty() => TurnAction::PodsDeleted,
-        Step::Manage { .. } if creates > 0 => TurnAction::PodsCreated,
-        Step::Wait | Step::Manage { .. } if recorded && action.verdict.is_none() => TurnAction::Tracking,
-        Step::Wait | Step::Manage { .. } | Step::Kill(_) => TurnAction::Reconciling,
-    }
-}
-
-/// The end of the Job, if the last write of the turn was stored and says so.
-fn finished(seen: &Observed, action: &Action, outcome: &Outcome) -> Option<Finished> {
-    let verdict = action.verdict.as_ref()?;
-    let last = outcome.attempts.last().filter(|attempt| attempt.verb == Verb::Status)?;
-    let stored = matches!(last.result, Ok(Receipt::Stored { .. }));
-    let writes = outcome
-        .attempts
-        .iter()
-        .filter(|attempt| attempt.verb == Verb::Status)
-        .count();
-    let is_final = writes > usize::from(action.ahead == Ahead::Written);
-    let report = Report::of(seen, action, &before_the_last(outcome), Timestamp::MIN)?;
-    let says_so = report.status.conditions.holds(verdict.end.terminal()).is_some();
-    (stored && is_final && says_so).then(|| Finished {
-        result: match verdict.end {
-            End::Success => "succeeded",
-            End::Failure => "failed",
-        },
-        reason: plain(&verdict.cause.reason),
-    })
-}
-
-fn before_the_last(outcome: &Outcome) -> Outcome {
-    let mut attempts = outcome.attempts.clone();
-    attempts.pop();
-    Outcome { attempts }
-}
-
-/// A reason as metrics have it: without the name of a rule.
-fn plain(reason: &str) -> &'static str {
-    let known = [
-        words::COMPLETIONS_REACHED,
-        words::SUCCESS_POLICY,
-        words::BACKOFF_LIMIT_EXCEEDED,
-        words::DEADLINE_EXCEEDED,
-        words::MAX_FAILED_INDEXES_EXCEEDED,
-        words::FAILED_INDEXES,
-    ];
-    known
-        .into_iter()
-        .find(|known| *known == reason)
-        .unwrap_or(words::POD_FAILURE_POLICY)
 }
 
 /// Creates and deletes of pods that failed. A namespace on its way out is no failure (J-64); neither is a write that was not

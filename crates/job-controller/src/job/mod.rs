@@ -1,5 +1,6 @@
 //! The Job controller: runs pods until their work is done, and counts each of them exactly once.
 
+mod account;
 pub mod conclude;
 pub mod conditions;
 pub mod decide;
@@ -118,7 +119,7 @@ impl Workload for Jobs {
 
     fn settled(&self, seen: &Observed, intent: &Intent, outcome: &Outcome, now: Timestamp) {
         if let Intent::Act(action) = intent {
-            (self.counter)(&conclude::tally(seen, action, outcome, now));
+            (self.counter)(&account::tally(seen, action, outcome, now));
         }
     }
 }

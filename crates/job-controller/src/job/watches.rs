@@ -74,7 +74,8 @@ fn current(old: Option<&Pod>, new: &Pod, jobs: &Store<Job>) -> Vec<Due> {
 
 /// A Job with one pod has nothing to gather.
 fn soon(job: &Job) -> Duration {
-    if job.status.active <= 1 { NOW } else { BATCH }
+    let there = i64::from(job.status.active) + i64::from(job.status.terminating.unwrap_or_default());
+    if there <= 1 { NOW } else { BATCH }
 }
 
 /// The pods that nobody counts any more because of this change of one of them: to be looked at by the clean-up of finalizers

@@ -49,6 +49,7 @@ impl Way {
             .get(header::CONTENT_TYPE)
             .and_then(|value| value.to_str().ok());
         let number = self.log.arrived(&asked, content_type.unwrap_or_default(), body.clone());
+        self.log.look_at(&parts, &body);
         let request = Request::from_parts(parts, Full::new(body));
         let rule = self.rules.for_request(&asked);
         match rule.as_ref().map(|rule| (rule.fault(), rule)) {

@@ -5,10 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
+use http::{Request, request};
 use serde_json::Value;
 use workload_core::time::{Clock as _, SystemClock};
 
 use super::asked::{Asked, Which};
+use crate::simulation::server::Shape;
 
 /// One request and what came of it.
 #[derive(Clone, Debug)]
@@ -51,7 +53,10 @@ impl fmt::Display for Exchange {
 
 /// All requests, in the order in which they arrived.
 #[derive(Debug, Default)]
-pub(super) struct Log(Mutex<Vec<Exchange>>);
+pub(super) struct Log {
+    exchanges: Mutex<Vec<Exchange>>,
+    strange: Mutex<Vec<String>>,
+}
 
 impl Log {
     /// Adds a request and returns its number.
@@ -67,6 +72,20 @@ impl Log {
             answered: None,
         });
         all.len() - 1
+    }
+
+    /// Keeps a request that is of no shape in which controllers ask (see [`Shape`]).
+    pub(super) fn look_at(&self, parts: &request::Parts, body: &Bytes) {
+        let request = Request::from_parts(parts.clone(), body.clone());
+        if let Err(why) = Shape::of_built_in(&request) {
+            let asked = format!("{} {}: {why}", parts.method, parts.uri);
+            self.strange.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
+        }
+    }
+
+    /// The requests of no known shape.
+    pub(super) fn strange(&self) -> Vec<String> {
+        self.strange.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn passed_on(&self, number: usize) {
@@ -88,6 +107,6 @@ impl Log {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Exchange>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

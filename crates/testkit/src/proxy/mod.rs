@@ -1,7 +1,9 @@
 //! A proxy between one controller process and the API server: it records every request and makes the trouble that a test
 //! asks for.
 //!
-//! The controller finds it by its kubeconfig and sends its own credentials through it, so the server treats it as ever.
+//! The controller finds it by its kubeconfig and sends its own credentials through it, so the server treats it as ever. A test
+//! whose controller asks in a way that the in-memory server would not know (see [`crate::simulation::server::Shape`]) fails at
+//! its end.
 
 mod asked;
 mod fault;
@@ -38,11 +40,22 @@ const POLL: Duration = Duration::from_millis(20);
 /// How many requests a failed test shows.
 const SHOWN: usize = 60;
 
+/// Who uses a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Guests {
+    /// Controllers, which ask only in known ways.
+    Controllers,
+    /// The tests of the proxy itself.
+    #[cfg(test)]
+    Anybody,
+}
+
 /// A running proxy. It ends when this is dropped.
 pub struct Proxy {
     address: SocketAddr,
     rules: Arc<Rules>,
     log: Arc<Log>,
+    guests: Guests,
     gate: watch::Sender<Gate>,
     openings: std::sync::atomic::AtomicU64,
     _task: JoinSet<()>,
@@ -51,10 +64,10 @@ pub struct Proxy {
 impl Proxy {
     /// A proxy in front of `server`.
     pub async fn start(server: &Server) -> Self {
-        Self::before(Upstream::of(server.kubeconfig()).await)
+        Self::before(Upstream::of(server.kubeconfig()).await, Guests::Controllers)
     }
 
-    fn before(upstream: Upstream) -> Self {
+    fn before(upstream: Upstream, guests: Guests) -> Self {
         let (rules, log) = (Arc::<Rules>::default(), Arc::<Log>::default());
         let way = Way {
             upstream,
@@ -71,6 +84,7 @@ impl Proxy {
             address,
             rules,
             log,
+            guests,
             gate,
             openings: std::sync::atomic::AtomicU64::new(0),
             _task: task,
@@ -140,6 +154,13 @@ impl Drop for Proxy {
             for exchange in all.iter().skip(all.len().saturating_sub(SHOWN)) {
                 eprintln!("{exchange}");
             }
+        } else if self.guests == Guests::Controllers {
+            let strange = self.log.strange();
+            assert!(
+                strange.is_empty(),
+                "requests of no known shape:\n{}",
+                strange.join("\n")
+            );
         }
     }
 }

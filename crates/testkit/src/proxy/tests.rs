@@ -65,7 +65,7 @@ async fn bench() -> Bench {
         }
     });
     Bench {
-        proxy: Proxy::before(Upstream::plain(address)),
+        proxy: Proxy::before(Upstream::plain(address), Guests::Anybody),
         reached,
         client: Client::builder(TokioExecutor::new()).build_http(),
         _server: server,
@@ -188,4 +188,19 @@ async fn lines_of_a_watch_pass_one_by_one_and_can_be_changed_or_stopped() {
         text += std::str::from_utf8(frame.data_ref().unwrap()).unwrap();
     }
     assert_eq!(text, "{\"n\":1}\n{\"n\":2}\n{\"changed\":true}\n");
+}
+
+#[tokio::test]
+#[should_panic(expected = "requests of no known shape:\nGET /api/v1/namespaces/a/pods: a list without a limit")]
+async fn a_controller_that_asks_in_an_unknown_way_fails_its_test_at_the_end() {
+    let mut bench = bench().await;
+    bench.proxy.guests = Guests::Controllers;
+    bench.ask("GET", PODS).await;
+}
+
+#[tokio::test]
+async fn a_controller_that_asks_in_known_ways_does_not() {
+    let mut bench = bench().await;
+    bench.proxy.guests = Guests::Controllers;
+    bench.ask("GET", &format!("{PODS}?limit=500")).await;
 }

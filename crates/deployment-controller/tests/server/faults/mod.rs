@@ -7,6 +7,7 @@ mod lag;
 mod load;
 mod refusals;
 mod rights;
+mod shapes;
 mod start;
 
 use std::time::{Duration, Instant};

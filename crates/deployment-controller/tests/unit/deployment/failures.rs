@@ -112,6 +112,21 @@ fn when_no_collision_can_be_counted_any_more_people_are_told() {
     assert_eq!(cluster.turn().status(), &Value::Null, "once");
 }
 
+// proves: deployment/D-12, deployment/D-13
+#[test]
+fn a_rollout_that_has_begun_is_reported_though_the_turn_ends_in_a_conflict() {
+    let mut cluster = world();
+    cluster.refusal = Some((Verb::Patch, FailureClass::Conflict));
+    let turn = cluster.turn();
+    assert_eq!(
+        turn.text(),
+        "create b 3; Progressing True NewReplicaSetCreated; revision 2"
+    );
+    let fields: Vec<&String> = turn.status().as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["conditions"], "nothing was counted");
+    assert_eq!(cluster.turn().text(), "", "and nothing more is known");
+}
+
 // proves: deployment/D-36, deployment/L-10
 #[test]
 fn a_refused_patch_does_not_stop_the_report() {

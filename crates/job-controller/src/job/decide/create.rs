@@ -72,7 +72,7 @@ pub(super) fn missing(facts: &Facts<'_>, burst: usize, now: Timestamp) -> Creati
 
 fn seated(facts: &Facts<'_>, work: &Indexed, mould: &Mould<'_>, count: usize, now: Timestamp) -> Creation {
     let mut creation = Creation::default();
-    for index in free(facts, work).take(count) {
+    for index in free(facts, work, count) {
         let predecessor = facts.predecessors.get(&index).copied();
         let job = &facts.seen.job;
         let rules = &job.spec.failure_rules;
@@ -89,8 +89,8 @@ fn seated(facts: &Facts<'_>, work: &Indexed, mould: &Mould<'_>, count: usize, no
     creation
 }
 
-/// The indexes that need a pod, ascending (J-70).
-fn free<'f>(facts: &'f Facts<'_>, work: &Indexed) -> impl Iterator<Item = u32> + use<'f> {
+/// The first indexes that need a pod, ascending (J-70).
+fn free(facts: &Facts<'_>, work: &Indexed, count: usize) -> Vec<u32> {
     let seen = facts.seen;
     let index_of = |pod: &&crate::job::pod::Pod| seen.part(pod).index();
     let active = facts.active.iter().filter_map(index_of);
@@ -103,8 +103,7 @@ fn free<'f>(facts: &'f Facts<'_>, work: &Indexed) -> impl Iterator<Item = u32> +
         .filter_map(|pod| seen.part(pod).index());
     let busy: Indexes = active.chain(terminating).collect();
     let taken = facts.completed.and(&facts.failed_indexes).and(&busy);
-    let completions = work.completions;
-    taken.missing(completions).collect::<Vec<_>>().into_iter()
+    taken.missing(work.completions).take(count).collect()
 }
 
 fn refused(unfit: &Unfit) -> Creation {

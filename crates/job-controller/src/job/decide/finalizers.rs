@@ -1,8 +1,6 @@
 //! Which pods are let go of, and what of them has to be recorded before (J-40, J-41, J-45…J-49). Follows the selection in
 //! upstream's `trackJobStatusAndRemoveFinalizers`.
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 use workload_core::id::{Kind, Uid};
 use workload_core::plan::{Patch, PatchForm, Target};
@@ -29,8 +27,8 @@ pub(crate) struct Selection {
     pub(crate) pods: Vec<Target>,
     /// Whether all were selected.
     pub(crate) extent: Extent,
-    /// How many failures each action of the pod failure policy has decided.
-    pub(crate) handled: BTreeMap<Action, u64>,
+    /// Failures that the pod failure policy decided.
+    pub(crate) handled: Vec<(Uid, Action)>,
 }
 
 /// Whether a selection is complete.
@@ -53,7 +51,7 @@ pub(super) fn select(facts: &Facts<'_>, verdict: Option<&Verdict>, cap: usize) -
             status: facts.base.clone(),
             pods: Vec::new(),
             extent: Extent::All,
-            handled: BTreeMap::new(),
+            handled: Vec::new(),
         },
     };
     for pod in facts.seen.pods.iter().filter(|pod| facts.seen.is_tracked(pod)) {
@@ -86,7 +84,8 @@ impl Selecting<'_, '_> {
             return true;
         }
         let uid = &pod.meta.uid;
-        let is_predecessor = self.facts.predecessors.values().any(|kept| kept.meta.uid == *uid);
+        let kept = pod.index.and_then(|index| self.facts.predecessors.get(&index));
+        let is_predecessor = kept.is_some_and(|kept| kept.meta.uid == *uid);
         seen.has_failed(pod) && !is_predecessor && self.facts.round.held.as_ref() != Some(uid)
     }
 
@@ -140,7 +139,7 @@ impl Selecting<'_, '_> {
         }
         let matched = failure::first_match(&self.facts.seen.job.spec.failure_rules, pod);
         if let Some(matched) = &matched {
-            *self.selection.handled.entry(matched.action).or_default() += 1;
+            self.selection.handled.push((uid.clone(), matched.action));
         }
         if matched.is_none_or(|matched| matched.action != Action::Ignore) {
             self.selection

@@ -6,6 +6,8 @@
 
 mod create;
 mod finalizers;
+mod intent;
+mod manage;
 mod pods;
 mod surplus;
 pub mod verdict;
@@ -13,21 +15,21 @@ pub mod verdict;
 use std::time::Duration;
 
 use workload_core::condition::Status;
-use workload_core::id::{Kind, ObjectKey, Uid};
-use workload_core::plan::{Delete, DeleteGuard, Note, Plan, Stage, Target, Wake};
+use workload_core::plan::{Note, Plan, Stage, Wake};
 use workload_core::time::{self, Timestamp};
 
-use self::create::Creation;
 pub(super) use self::finalizers::{Extent, Selection};
+pub use self::intent::{Action, Intent};
+pub(super) use self::intent::{Ahead, Counts, Step};
+use self::manage::{Management, keys, manage};
 pub use self::verdict::{End, State, Verdict};
 use super::conditions::{Cause, Change};
-use super::facts::{Facts, NewEnd};
+use super::facts::Facts;
 use super::observe::Observed;
 use super::pod::Pod;
-use super::policy::backoff::Record;
 use super::policy::deadline::{self, Deadline};
 use super::spec::{Replacement, Work};
-use super::status::{JobStatus, to_count};
+use super::status::JobStatus;
 use super::tally::CreationReason;
 use super::words;
 
@@ -51,86 +53,6 @@ impl Default for Bounds {
 
 /// How often a Job is looked at of whose pods some cannot be decoded: when such a pod goes, no event tells.
 const UNREAD: Duration = Duration::from_mins(1);
-
-/// What a turn made of its Job.
-#[derive(Clone, Debug)]
-pub enum Intent {
-    /// Nothing: nobody here knows what it asks for.
-    Leave,
-    /// A plan.
-    Act(Box<Action>),
-}
-
-/// What the plan of a turn is to achieve.
-#[derive(Clone, Debug)]
-pub struct Action {
-    /// The status without the plan's effects.
-    pub(super) base: JobStatus,
-    /// The pods to let go of, and the status that records their ends.
-    pub(super) selection: Selection,
-    /// What became of [`Selection::status`].
-    pub(super) ahead: Ahead,
-    /// Said once the record is stored.
-    pub(super) notes: Vec<Note>,
-    /// How the Job ends, if it does.
-    pub(super) verdict: Option<Verdict>,
-    /// What is done about the pods.
-    pub(super) step: Step,
-    /// Pods at the start of the turn.
-    pub(super) counts: Counts,
-    /// Failures since the last success, as far as they were remembered (J-111).
-    pub(super) record: Record,
-    /// Ends of pods that this turn adds to it.
-    pub(super) ends: Vec<NewEnd>,
-    /// Whether the work is done but for active pods.
-    pub(super) is_done: bool,
-    /// Why pods are made.
-    pub(super) reason: CreationReason,
-}
-
-/// Whether the record has to be stored before pods are let go of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ahead {
-    /// There is nothing to record; the turn ends with its only status write.
-    Nothing,
-    /// The plan stores it.
-    Written,
-}
-
-/// What a turn does about the pods.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Nothing: not allowed, or not needed.
-    Wait,
-    /// It makes and removes pods as its user wants.
-    Manage {
-        /// Active pods that go, by key: ready or not.
-        removed: Vec<(ObjectKey, Uid, bool)>,
-        /// How many pods are made.
-        created: usize,
-        /// Whether its user wants pods to run.
-        suspended: bool,
-    },
-    /// It kills all active pods, and nothing else happens unless all of them go.
-    Kill(Vec<(ObjectKey, Uid, bool)>),
-}
-
-/// Pods by state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) active: usize,
-    pub(super) ready: usize,
-    pub(super) terminating: usize,
-}
-
-impl Counts {
-    /// Puts them into a status.
-    pub(super) fn report(self, status: &mut JobStatus) {
-        status.active = to_count(self.active);
-        status.ready = Some(to_count(self.ready));
-        status.terminating = Some(to_count(self.terminating));
-    }
-}
 
 /// The plan for one turn.
 pub fn decide(seen: &Observed, bounds: Bounds, now: Timestamp) -> Plan<Intent> {
@@ -211,7 +133,11 @@ impl Drafting<'_, '_> {
         let facts = self.facts;
         let has_news = selection.records_more_than(&facts.base);
         let managed = facts.seen.is_settled() && !facts.seen.job.meta.is_terminating();
-        let management = if managed { self.manage() } else { Management::default() };
+        let management = if managed {
+            manage(facts, self.bounds.burst, self.now)
+        } else {
+            Management::default()
+        };
         let mut notes = Vec::new();
         if managed {
             notes.extend(self.resume(&mut selection.status));
@@ -365,27 +291,6 @@ impl Drafting<'_, '_> {
             (_, _, false) => CreationReason::New,
         }
     }
-
-    /// Makes or removes pods, never both in one turn (J-61).
-    fn manage(&self) -> Management {
-        let facts = self.facts;
-        let job = &facts.seen.job;
-        if job.spec.is_suspended() || facts.round.held.is_some() {
-            return Management::removal(&facts.active);
-        }
-        let surplus = facts.active.len().saturating_sub(create::wanted(facts));
-        let mut going = surplus::choose(facts, surplus);
-        going.truncate(self.bounds.burst);
-        if !going.is_empty() {
-            return Management::removal(&going);
-        }
-        let hindered = Hindered::of(facts, self.now);
-        if !hindered.given_up.is_empty() {
-            return Management::giving_up(&hindered.given_up);
-        }
-        let creation = create::missing(facts, self.bounds.burst, self.now);
-        Management::creation(creation, hindered.next)
-    }
 }
 
 /// Parts of an [`Action`] that differ between an end and a turn like any other.
@@ -397,110 +302,7 @@ struct Draft {
     notes: Vec<Note>,
 }
 
-/// What is done about the pods, as a stage.
-#[derive(Default)]
-struct Management {
-    stage: Option<Stage>,
-    removed: Vec<(ObjectKey, Uid, bool)>,
-    wait: Option<Duration>,
-    notes: Vec<Note>,
-}
-
-impl Management {
-    fn removal(going: &[&Pod]) -> Self {
-        let departures: Vec<_> = going.iter().map(|pod| surplus::uncounted(pod)).collect();
-        Self {
-            stage: (!departures.is_empty()).then_some(Stage::Depart(departures)),
-            removed: keys(going),
-            ..Self::default()
-        }
-    }
-
-    /// Pods that wait for what does not come are removed and counted (opt-in `job.bad-image-after`). The reason may have
-    /// lapsed: then the pod is another version by now and stays.
-    fn giving_up(pods: &[&Pod]) -> Self {
-        let delete = |pod: &&Pod| {
-            let reason = pod.hindrance.as_ref().map(|hindrance| hindrance.reason.to_string());
-            let text = format!(
-                "Deleted pod: {}, which has waited for too long: {}",
-                pod.meta.key.name,
-                reason.unwrap_or_default()
-            );
-            Delete {
-                target: Target::of(Kind::POD, &pod.meta),
-                guard: DeleteGuard::UidAndVersion,
-                note: Some(Note::warning(words::SUCCESSFUL_DELETE, text)),
-            }
-        };
-        Self {
-            stage: Some(Stage::Delete(pods.iter().map(delete).collect())),
-            removed: keys(pods),
-            ..Self::default()
-        }
-    }
-
-    fn creation(creation: Creation, next: Option<Duration>) -> Self {
-        let Creation { creates, wait, notes } = creation;
-        Self {
-            stage: (!creates.is_empty()).then_some(Stage::Create(creates)),
-            wait: wait.into_iter().chain(next).min(),
-            notes,
-            ..Self::default()
-        }
-    }
-
-    fn created(&self) -> usize {
-        match &self.stage {
-            Some(Stage::Create(creates)) => creates.len(),
-            _ => 0,
-        }
-    }
-
-    fn wake(&self) -> Wake {
-        self.wait.map_or(Wake::OnChange, Wake::After)
-    }
-
-    fn step(&self, suspended: bool) -> Step {
-        Step::Manage {
-            removed: self.removed.clone(),
-            created: self.created(),
-            suspended,
-        }
-    }
-}
-
-/// Active pods that wait for an image or for configuration (opt-in `job.bad-image-after`).
-struct Hindered<'a> {
-    given_up: Vec<&'a Pod>,
-    next: Option<Duration>,
-}
-
-impl<'a> Hindered<'a> {
-    fn of(facts: &Facts<'a>, now: Timestamp) -> Self {
-        let mut hindered = Self {
-            given_up: Vec::new(),
-            next: None,
-        };
-        let Some(patience) = facts.seen.job.opt_ins.bad_image_after else {
-            return hindered;
-        };
-        for pod in &facts.active {
-            let Some(hindrance) = &pod.hindrance else { continue };
-            match time::until(time::plus(hindrance.since, patience.0), now) {
-                None => hindered.given_up.push(pod),
-                Some(rest) => hindered.next = Some(hindered.next.map_or(rest, |next| next.min(rest))),
-            }
-        }
-        hindered
-    }
-}
-
 fn releases(selection: &Selection) -> Option<Stage> {
     let patches: Vec<_> = selection.pods.iter().cloned().map(finalizers::removal).collect();
     (!patches.is_empty()).then_some(Stage::PatchEach(patches))
-}
-
-fn keys(pods: &[&Pod]) -> Vec<(ObjectKey, Uid, bool)> {
-    let key = |pod: &&Pod| (pod.meta.key.clone(), pod.meta.uid.clone(), pod.is_ready());
-    pods.iter().map(key).collect()
 }

@@ -115,6 +115,27 @@ fn a_record_that_was_not_stored_is_not_remembered_twice() {
     assert_eq!(cluster.turn().again_in(), Some(10));
 }
 
+// proves: job/J-111
+#[test]
+fn an_ignored_failure_that_cannot_be_let_go_of_counts_once() {
+    let spec = json!({"completions": 1, "podFailurePolicy": super::on_42("Ignore")});
+    let mut cluster = Cluster::of(spec);
+    cluster.settle();
+    cluster.end("p000", 42);
+    cluster.faults = vec![(
+        workload_core::outcome::Verb::Patch,
+        "p",
+        workload_core::outcome::FailureClass::Transient,
+    )];
+    assert_eq!(cluster.turn().again_in(), Some(10));
+    assert_eq!(cluster.turn().again_in(), Some(10));
+    cluster.faults.clear();
+    assert_eq!(
+        [cluster.turn(), cluster.turn()].map(|turn| turn.again_in()),
+        [Some(10), Some(10)]
+    );
+}
+
 // proves: job/J-112
 #[test]
 fn a_restart_forgets_the_failures() {

@@ -103,6 +103,17 @@ fn a_claim_that_fails_ends_the_turn() {
     assert_eq!((cluster.stored.len(), cluster.pods.len()), (1, 1));
 }
 
+// proves: job/J-24
+#[test]
+fn a_pod_that_vanished_while_it_was_adopted_is_no_failure_and_is_looked_for_again() {
+    let mut cluster = fixed(1, 1);
+    cluster.settle();
+    cluster.change_pod("p000", disown);
+    cluster.faults = vec![(Verb::Adopt, "p000", FailureClass::Missing)];
+    let turn = cluster.turn();
+    assert_eq!((turn.text().as_str(), turn.again_in()), ("adopt p000", Some(1)));
+}
+
 // proves: job/J-25
 #[test]
 fn a_selector_of_the_users_own_is_followed() {

@@ -3,33 +3,25 @@
 //! Pods are called by their index and how many there were of it before, such as `i2.0`, or `p000` where there are no indexes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use job_controller::job::decide::{Bounds, Intent};
+use job_controller::job::decide::Bounds;
 use job_controller::job::memory::Memory;
-use job_controller::job::observe::Observed;
-use job_controller::job::pod::Pod;
 use job_controller::job::tally::Tally;
-use job_controller::job::{Jobs, Manager, Serves};
+use job_controller::job::{Manager, Serves};
 use serde_json::{Value, json};
-use workload_core::cache::{Identity, Source, Store};
-use workload_core::id::{Kind, ObjectKey, ResourceVersion, Uid};
+use workload_core::cache::{Source, Store};
 use workload_core::labels::Interner;
 use workload_core::meta::Object;
-use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Verb};
-use workload_core::plan::{
-    ClaimChange, Create, Delete, DeleteGuard, Note, Patch, Plan, Stage, StatusWrite, Target, Wake,
-};
+use workload_core::outcome::{FailureClass, Outcome, Verb};
+use workload_core::plan::{Note, Wake};
 use workload_core::time::{self, Timestamp};
-use workload_core::workload::{Aids, Children, LiveReads, Observation, Workload};
+use workload_core::workload::Children;
 
-use super::server::{holds, merge, refusal};
+use super::server::{holds, merge};
 
 pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
-
-/// How many turns a Job may take before it counts as endless.
-const PATIENCE: usize = 100;
 
 /// What goes wrong with a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +55,12 @@ pub(super) struct Cluster {
     pub(super) quota: Option<usize>,
     /// How far behind the caches are, in changes: of the Job, and of pods.
     pub(super) lag: (usize, usize),
-    version: u64,
-    jobs: Vec<Value>,
-    states: Vec<Vec<Arc<Value>>>,
-    own: (usize, usize),
-    leaving: Vec<String>,
-    made: BTreeMap<String, usize>,
+    pub(super) version: u64,
+    pub(super) jobs: Vec<Value>,
+    pub(super) states: Vec<Vec<Arc<Value>>>,
+    pub(super) own: (usize, usize),
+    pub(super) leaving: Vec<String>,
+    pub(super) made: BTreeMap<String, usize>,
     /// Every status that was stored after the first.
     pub(super) stored: Vec<Value>,
 }
@@ -189,7 +181,7 @@ impl Cluster {
         self.now = time::plus(self.now, Duration::from_secs(seconds));
     }
 
-    fn put_job(&mut self, mut job: Value) {
+    pub(super) fn put_job(&mut self, mut job: Value) {
         self.version += 1;
         job["metadata"]["resourceVersion"] = self.version.to_string().into();
         self.job = job.clone();
@@ -203,401 +195,8 @@ impl Cluster {
         self.catch_up();
     }
 
-    fn catch_up(&mut self) {
+    pub(super) fn catch_up(&mut self) {
         self.own = (self.jobs.len() - 1, self.states.len() - 1);
-    }
-
-    /// One turn.
-    pub(super) fn turn(&mut self) -> Turn {
-        let mut turn = Turn::default();
-        // A cache that has shown something never goes back behind it.
-        self.own = self.places();
-        let tallies = Arc::new(Mutex::new(None));
-        let controller = self.controller(&tallies);
-        let Observation::Ready(seen) = self.observation_by(&controller) else {
-            return turn;
-        };
-        let plan = controller.decide(&seen, self.now);
-        let (wake, intent, notes) = (plan.wake, plan.intent.clone(), plan.notes.clone());
-        turn.notes.extend(notes);
-        if !self.carry_out(plan, &mut turn) {
-            self.restart();
-            return turn;
-        }
-        let failed_claim =
-            |attempt: &Attempt| matches!(attempt.verb, Verb::Adopt | Verb::Release) && attempt.result.is_err();
-        if turn.outcome.attempts.iter().any(failed_claim) {
-            return turn;
-        }
-        let conclusion = controller.conclude(&seen, &intent, &turn.outcome, self.now);
-        turn.notes.extend(conclusion.notes);
-        turn.wake = wake.sooner(conclusion.wake);
-        if let Some(write) = conclusion.status {
-            self.status(write, &mut turn);
-        }
-        controller.settled(&seen, &intent, &turn.outcome, self.now);
-        turn.tally = tallies.lock().unwrap().take();
-        turn
-    }
-
-    /// Turns until nothing is written any more; what was written, a line for each turn.
-    pub(super) fn settle(&mut self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for _ in 0..PATIENCE {
-            let turn = self.turn();
-            if turn.writes.is_empty() {
-                return lines;
-            }
-            lines.push(turn.text());
-        }
-        panic!("no end of it: {lines:#?}");
-    }
-
-    /// What the controller sees.
-    pub(super) fn observation(&self) -> Observation<Observed> {
-        self.observation_by(&self.controller(&Arc::default()))
-    }
-
-    fn observation_by(&self, controller: &Jobs) -> Observation<Observed> {
-        let live = LiveReads::default();
-        let aids = Aids {
-            children: self.children.unwrap_or_else(|| self.settlement()),
-            live: &live,
-            now: self.now,
-        };
-        controller.observe(&ObjectKey::new("default", "work"), &aids)
-    }
-
-    /// The controller on caches that show everything.
-    pub(super) fn controller_of_all(&self) -> Jobs {
-        self.controller(&Arc::default())
-    }
-
-    /// What it sees of the Job of this name.
-    pub(super) fn observation_of(&self, controller: &Jobs, name: &str) -> Observation<Observed> {
-        let live = LiveReads::default();
-        let aids = Aids {
-            children: Children::Settled,
-            live: &live,
-            now: self.now,
-        };
-        controller.observe(&ObjectKey::new("default", name), &aids)
-    }
-
-    fn settlement(&self) -> Children {
-        let pods = self.seen_pods();
-        let unseen = |name: &String| {
-            let pod = pods.iter().find(|pod| pod["metadata"]["uid"] == **name);
-            pod.is_some_and(|pod| pod["metadata"]["deletionTimestamp"].is_null())
-        };
-        if self.leaving.iter().any(unseen) {
-            Children::Unsettled
-        } else {
-            Children::Settled
-        }
-    }
-
-    fn seen_pods(&self) -> &[Arc<Value>] {
-        &self.states[self.places().1]
-    }
-
-    /// How far the caches have come: at least to what this process has written itself.
-    fn places(&self) -> (usize, usize) {
-        let place = |own: usize, changes: usize, lag: usize| own.max(changes.saturating_sub(1 + lag));
-        (
-            place(self.own.0, self.jobs.len(), self.lag.0),
-            place(self.own.1, self.states.len(), self.lag.1),
-        )
-    }
-
-    fn controller(&self, tallies: &Arc<Mutex<Option<Tally>>>) -> Jobs {
-        let job = &self.jobs[self.places().0];
-        let tallies = Arc::clone(tallies);
-        Jobs {
-            jobs: Arc::new(cache(std::slice::from_ref(job))),
-            pods: Arc::new(self.pod_cache()),
-            serves: self.serves.clone(),
-            memory: Arc::clone(&self.memory),
-            bounds: self.bounds,
-            counter: Box::new(move |tally| *tallies.lock().unwrap() = Some(tally.clone())),
-        }
-    }
-
-    fn pod_cache(&self) -> Store<Pod> {
-        let is_unread = |pod: &&Arc<Value>| self.unread.contains(&&*name(pod));
-        let (unread, read): (Vec<_>, Vec<_>) = self.seen_pods().iter().partition(is_unread);
-        let store = cache::<Pod>(&read.into_iter().map(|pod| Value::clone(pod)).collect::<Vec<_>>());
-        for pod in unread {
-            let text = |pointer: &str| pod.pointer(pointer).unwrap().as_str().unwrap().to_owned();
-            let identity = Identity {
-                key: ObjectKey::new("default", text("/metadata/name")),
-                uid: Uid::new(text("/metadata/uid")),
-                version: ResourceVersion::new(text("/metadata/resourceVersion")),
-                controller: Some(Uid::new(text("/metadata/ownerReferences/0/uid"))),
-            };
-            store.keep(&identity, Source::List);
-        }
-        store
-    }
-
-    /// False if the process ended.
-    fn carry_out(&mut self, plan: Plan<Intent>, turn: &mut Turn) -> bool {
-        let crash = self.crash_before.take();
-        for (number, stage) in plan.stages.into_iter().enumerate() {
-            if crash == Some(number) {
-                return false;
-            }
-            let first = turn.outcome.attempts.len();
-            let tolerant = matches!(stage, Stage::PatchEach(_));
-            match stage {
-                Stage::Claim(claims) => claims.into_iter().for_each(|claim| self.claim(claim, turn)),
-                Stage::Status(write) => self.status(write, turn),
-                Stage::PatchEach(patches) => {
-                    turn.writes
-                        .push(format!("release {}", names(patches.iter().map(|patch| &patch.target))));
-                    for patch in &patches {
-                        self.release(patch, turn);
-                    }
-                }
-                Stage::Depart(departures) => {
-                    turn.writes.push(format!(
-                        "drop {}",
-                        names(departures.iter().map(|each| &each.delete.target))
-                    ));
-                    for departure in &departures {
-                        if self.release(&departure.patch, turn) {
-                            self.delete(&departure.delete, turn);
-                        }
-                    }
-                }
-                Stage::Delete(deletes) => {
-                    turn.writes
-                        .push(format!("kill {}", names(deletes.iter().map(|each| &each.target))));
-                    for delete in &deletes {
-                        self.delete(delete, turn);
-                    }
-                }
-                Stage::Create(creates) => self.create_all(&creates, turn),
-                Stage::Patch(_) | Stage::Evict(_) | Stage::DeleteForeground(_) | Stage::Read(_) => {
-                    panic!("never part of a plan for a Job: {stage:?}")
-                }
-            }
-            let failed = turn.outcome.attempts[first..]
-                .iter()
-                .any(|attempt| attempt.result.is_err());
-            if failed && !tolerant {
-                return crash.is_none_or(|crash| crash <= number);
-            }
-        }
-        crash.is_none()
-    }
-
-    /// Whether a write works, and what becomes of it if not.
-    fn luck(&mut self, verb: Verb, name: &str) -> Option<Trouble> {
-        if let Some((left, trouble)) = self.trouble {
-            self.trouble = left.checked_sub(1).map(|left| (left, trouble));
-            if left == 0 {
-                return Some(trouble);
-            }
-        }
-        let fault = self
-            .faults
-            .iter()
-            .find(|(of, prefix, _)| *of == verb && name.starts_with(prefix));
-        fault.map(|(.., class)| Trouble::Refused(*class))
-    }
-
-    fn attempt(turn: &mut Turn, verb: Verb, kind: Kind, name: &str, result: Result<Receipt, Trouble>) -> bool {
-        let applied = result.is_ok();
-        let failure = |trouble| match trouble {
-            Trouble::Refused(class) => Failure::new(class, "refused"),
-            Trouble::Lost => Failure::new(FailureClass::Unknown, "no answer"),
-        };
-        turn.outcome.attempts.push(Attempt {
-            verb,
-            kind,
-            key: ObjectKey::new("default", name),
-            result: result.map_err(failure),
-        });
-        applied
-    }
-
-    fn stored_as(&self, object: &Value) -> Receipt {
-        Receipt::Stored {
-            uid: Uid::new(object["metadata"]["uid"].as_str().unwrap()),
-            version: ResourceVersion::new(self.version.to_string()),
-        }
-    }
-
-    fn status(&mut self, write: StatusWrite, turn: &mut Turn) {
-        let StatusWrite {
-            target, body, notes, ..
-        } = write;
-        let own = turn
-            .outcome
-            .attempts
-            .iter()
-            .any(|attempt| attempt.verb == Verb::Status && attempt.result.is_ok());
-        let current = self.job["metadata"]["resourceVersion"] == target.version.as_str();
-        let luck = self.luck(Verb::Status, "work");
-        turn.writes.push("status".to_owned());
-        let result = match luck {
-            Some(Trouble::Refused(class)) => Err(Trouble::Refused(class)),
-            _ if !own && !current => Err(Trouble::Refused(FailureClass::Conflict)),
-            luck => {
-                let mut job = self.job.clone();
-                merge(&mut job, &body);
-                if let Some(why) = refusal(&self.job, &job) {
-                    panic!("the server refuses {body}\nof {}:\n{why}", self.job["status"]);
-                }
-                turn.statuses.push(body["status"].clone());
-                self.put_job(job);
-                self.stored.push(self.job["status"].clone());
-                if luck.is_none() {
-                    self.own.0 = self.jobs.len() - 1;
-                }
-                luck.map_or_else(|| Ok(self.stored_as(&self.job)), Err)
-            }
-        };
-        if Self::attempt(turn, Verb::Status, Kind::JOB, "work", result) {
-            turn.notes.extend(notes);
-        }
-    }
-
-    fn claim(&mut self, claim: workload_core::plan::Claim, turn: &mut Turn) {
-        let name = claim.child.key.name.to_string();
-        let (verb, word) = match claim.change {
-            ClaimChange::Adopt(_) => (Verb::Adopt, "adopt"),
-            ClaimChange::Release(_) => (Verb::Release, "let go of"),
-        };
-        turn.writes.push(format!("{word} {name}"));
-        assert_eq!(claim.finalizer, Some(TRACKING));
-        if let Some(trouble) = self.luck(verb, &name) {
-            Self::attempt(turn, verb, Kind::POD, &name, Err(trouble));
-            return;
-        }
-        let change = claim.change;
-        self.change_pod(&name, |pod| match change {
-            ClaimChange::Adopt(owner) => {
-                pod["metadata"]["ownerReferences"] = json!([owner]);
-                let finalizers = pod["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
-                pod["metadata"]["finalizers"] = [finalizers, vec![TRACKING.into()]].concat().into();
-            }
-            ClaimChange::Release(_) => {
-                pod["metadata"]["ownerReferences"] = Value::Null;
-                without_finalizer(pod);
-            }
-        });
-        self.own.1 = self.states.len() - 1;
-        let receipt = Receipt::Gone;
-        Self::attempt(turn, verb, Kind::POD, &name, Ok(receipt));
-    }
-
-    /// True if the pod may be deleted now.
-    fn release(&mut self, patch: &Patch, turn: &mut Turn) -> bool {
-        let name = patch.target.key.name.to_string();
-        assert_eq!(
-            patch.body,
-            json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [TRACKING]}})
-        );
-        let luck = self.luck(Verb::Patch, &name);
-        if !matches!(luck, Some(Trouble::Refused(_))) && self.find(&name).is_some() {
-            self.change_pod(&name, without_finalizer);
-            if luck.is_none() {
-                self.own.1 = self.states.len() - 1;
-            }
-        }
-        let receipt = self.find(&name).map_or(Receipt::Gone, |pod| self.stored_as(pod));
-        Self::attempt(turn, Verb::Patch, Kind::POD, &name, luck.map_or(Ok(receipt), Err))
-    }
-
-    fn delete(&mut self, delete: &Delete, turn: &mut Turn) {
-        let name = delete.target.key.name.to_string();
-        let luck = self.luck(Verb::Delete, &name);
-        let version = |pod: &Value| pod["metadata"]["resourceVersion"] == delete.target.version.as_str();
-        let lapsed = delete.guard == DeleteGuard::UidAndVersion && !self.find(&name).is_some_and(version);
-        let result = match luck {
-            Some(Trouble::Refused(class)) => Err(Trouble::Refused(class)),
-            None if lapsed => Err(Trouble::Refused(FailureClass::Conflict)),
-            luck => {
-                let known = self.find(&name).is_some();
-                if known {
-                    self.leaving.push(delete.target.uid.to_string());
-                    self.delete_pod(&name);
-                }
-                let receipt = if known {
-                    Receipt::Stored {
-                        uid: delete.target.uid.clone(),
-                        version: delete.target.version.clone(),
-                    }
-                } else {
-                    Receipt::Gone
-                };
-                luck.map_or(Ok(receipt), Err)
-            }
-        };
-        if Self::attempt(turn, Verb::Delete, Kind::POD, &name, result) {
-            turn.notes.extend(delete.note.clone());
-        }
-    }
-
-    fn create_all(&mut self, creates: &[Create], turn: &mut Turn) {
-        let mut text = Vec::new();
-        let mut left = creates;
-        for size in workload_core::act::slow_start::batches(creates.len()) {
-            let (batch, rest) = left.split_at(size);
-            left = rest;
-            let mut failed = false;
-            for create in batch {
-                let (name, worked) = self.create(create, turn);
-                text.push(if worked { name } else { format!("({name})") });
-                failed |= !worked;
-            }
-            if failed {
-                break;
-            }
-        }
-        turn.writes.push(format!("create {}", text.join(", ")));
-    }
-
-    fn create(&mut self, create: &Create, turn: &mut Turn) -> (String, bool) {
-        let index = create
-            .object
-            .annotations
-            .get("batch.kubernetes.io/job-completion-index");
-        let series = index.map_or_else(|| "p".to_owned(), |index| format!("i{index}."));
-        let number = self.made.get(&series).copied().unwrap_or_default();
-        let name = if index.is_some() {
-            format!("{series}{number}")
-        } else {
-            format!("{series}{number:03}")
-        };
-        let full = self.quota.is_some_and(|quota| self.pods.len() >= quota);
-        let luck = self
-            .luck(Verb::Create, &name)
-            .or_else(|| full.then_some(Trouble::Refused(FailureClass::Rejected)));
-        if !matches!(luck, Some(Trouble::Refused(_))) {
-            self.made.insert(series, number + 1);
-            let spec: Value = create.object.fields[0].1.to_value();
-            self.put_pod(json!({
-                "apiVersion": "v1", "kind": "Pod",
-                "metadata": {
-                    "name": name, "namespace": "default", "uid": format!("uid-of-{name}"),
-                    "labels": create.object.labels, "annotations": create.object.annotations,
-                    "finalizers": create.object.finalizers, "ownerReferences": [create.object.owner],
-                    "creationTimestamp": time::to_api(self.now),
-                },
-                "spec": spec,
-                "status": {"phase": "Pending"},
-            }));
-            self.own.1 = self.states.len() - 1;
-        }
-        let receipt = self.find(&name).map_or(Receipt::Gone, |pod| self.stored_as(pod));
-        let worked = Self::attempt(turn, Verb::Create, Kind::POD, &name, luck.map_or(Ok(receipt), Err));
-        if worked {
-            turn.notes.extend(create.note.clone());
-        }
-        (name, worked)
     }
 
     /// Adds a pod, or replaces the one of its name.
@@ -761,19 +360,9 @@ pub(super) fn name(pod: &Value) -> String {
     pod["metadata"]["name"].as_str().unwrap().to_owned()
 }
 
-fn without_finalizer(pod: &mut Value) {
+pub(super) fn without_finalizer(pod: &mut Value) {
     if let Some(finalizers) = pod["metadata"]["finalizers"].as_array_mut() {
         finalizers.retain(|finalizer| finalizer != TRACKING);
-    }
-}
-
-fn names<'t>(targets: impl Iterator<Item = &'t Target>) -> String {
-    let mut names: Vec<&str> = targets.map(|target| &*target.key.name).collect();
-    names.sort_unstable();
-    if names.len() > 12 {
-        format!("{} pods", names.len())
-    } else {
-        names.join(" ")
     }
 }
 

@@ -1,5 +1,8 @@
 //! What a failed pod means (J-140…J-147, J-240…J-245, S-1, S-3…S-8).
 
+use std::collections::BTreeMap;
+
+use job_controller::job::policy::failure::Action;
 use job_controller::job::tally::Finished;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -97,7 +100,7 @@ fn a_pod_that_cannot_be_killed_holds_the_verdict_back() {
     assert_eq!((cluster.counts()[4], cluster.is_finished()), (3, true));
 }
 
-// proves: job/S-4, job/J-241, job/J-243
+// proves: job/S-4, job/J-241, job/J-243, field/FR-JB-10
 #[test]
 fn a_named_rule_gives_its_name_to_the_reason() {
     let mut cluster = job(2, on_42("FailJob")).opt_in("job.rule-names", r#"{"0":"ExitCode42"}"#);
@@ -151,11 +154,16 @@ fn an_ignored_failure_does_not_count_but_lengthens_the_wait() {
         let conditions = pod["status"]["conditions"].as_array_mut().unwrap();
         conditions.push(json!({"type": "DisruptionTarget", "status": "True"}));
     });
+    cluster.faults = vec![(Verb::Patch, "p000", FailureClass::Transient)];
+    assert!(cluster.turn().tally.unwrap().handled.is_empty());
+    cluster.faults.clear();
     let turn = cluster.turn();
     assert_eq!(
         (turn.again_in(), cluster.counts(), cluster.tracked().as_str()),
         (Some(10), [0; 5], "")
     );
+    assert_eq!(turn.tally.unwrap().handled, BTreeMap::from([(Action::Ignore, 1)]));
+    assert!(cluster.turn().tally.unwrap().handled.is_empty());
     cluster.after(10);
     cluster.settle();
     cluster.end("p001", 0);

@@ -176,8 +176,8 @@ fn jobs() -> impl Strategy<Value = Cluster> {
     ];
     let limit = prop_oneof![Just(2), Just(50)];
     let cap = prop_oneof![Just(2_usize), Just(500)];
-    let ignores = any::<bool>();
-    (replacement, work, limit, cap, ignores).prop_map(|(replacement, work, limit, cap, ignores)| {
+    let (ignores, together) = (any::<bool>(), any::<bool>());
+    (replacement, work, limit, cap, ignores, together).prop_map(|(replacement, work, limit, cap, ignores, together)| {
         let mut spec = json!({"parallelism": 3, "backoffLimit": limit, "podReplacementPolicy": replacement});
         if ignores {
             spec["podFailurePolicy"] = super::on_42("Ignore");
@@ -185,6 +185,9 @@ fn jobs() -> impl Strategy<Value = Cluster> {
         super::server::merge(&mut spec, &work);
         let mut cluster = Cluster::of(spec);
         cluster.bounds.uncounted = cap;
+        if together {
+            cluster = cluster.opt_in("job.on-pod-failure", "RestartAll");
+        }
         cluster
     })
 }
@@ -192,7 +195,7 @@ fn jobs() -> impl Strategy<Value = Cluster> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    // proves: job/J-40, job/J-44, job/J-46, job/J-50, job/J-51, job/J-192, job/J-200, job/J-201, job/J-202
+    // proves: field/FR-JB-02, job/J-40, job/J-44, job/J-46, job/J-50, job/J-51, job/J-192, job/J-200, job/J-201, job/J-202
     #[test]
     fn no_pod_is_counted_twice_and_every_job_ends(cluster in jobs(), events in events()) {
         let mut history = History::of(cluster);
@@ -223,7 +226,7 @@ proptest! {
         prop_assert_eq!(usize::try_from(succeeded + failed).unwrap(), history.counted.len());
     }
 
-    // proves: job/J-158, job/J-70, job/J-192, job/J-60
+    // proves: job/J-158, job/J-70, job/J-192, job/J-60, field/FR-JB-01, field/FR-JB-11
     #[test]
     fn an_index_never_has_two_live_pods_and_no_more_run_than_may(events in events(), limited in any::<bool>()) {
         let mut spec = json!({"parallelism": 3, "completions": 6, "completionMode": "Indexed",

@@ -11,13 +11,18 @@ mod laws;
 mod opt_ins;
 mod per_index;
 mod pods;
+mod protocol;
+mod restart_all;
 mod server;
 mod success_policy;
 mod surplus;
 mod suspend;
+mod tallies;
+mod turns;
 mod verdicts;
 mod views;
 mod watches;
+mod writes;
 
 use serde_json::{Value, json};
 

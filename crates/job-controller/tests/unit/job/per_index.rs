@@ -240,3 +240,21 @@ fn an_index_with_a_success_and_a_last_failure_is_done() {
         (("", 1), &json!("0"))
     );
 }
+
+// proves: job/J-124
+#[test]
+fn an_index_that_has_failed_stays_failed() {
+    let mut cluster = indexed(2, 2, json!({"backoffLimitPerIndex": 0}));
+    cluster.settle();
+    let mut second = cluster.find("i0.0").unwrap().clone();
+    second["metadata"]["name"] = "i0.9".into();
+    second["metadata"]["uid"] = "uid-of-second".into();
+    cluster.end("i0.0", 1);
+    cluster.settle();
+    assert_eq!(failed(&cluster), ("0", 1));
+    cluster.put_pod(second);
+    cluster.end("i0.9", 0);
+    cluster.settle();
+    assert_eq!((failed(&cluster), cluster.counts()[3]), (("0", 1), 0));
+    assert_eq!(cluster.tracked(), "i1.0");
+}

@@ -30,11 +30,12 @@ fn finished() -> Value {
     json!({"status": {"conditions": [{"type": "Complete", "status": "True"}]}})
 }
 
-/// `many` with three pods, `one` with one, `done` that has finished, `other` that somebody else reconciles.
+/// `many` with three pods, `one` with one, `killed` with nine on their way out, `done` that has finished, `other` that somebody else reconciles.
 fn jobs() -> Store<Job> {
     cache(&[
         job("many", &json!({})),
         job("one", &json!({"status": {"active": 1}})),
+        job("killed", &json!({"status": {"active": 0, "terminating": 9}})),
         job("done", &finished()),
         job("other", &json!({"spec": {"managedBy": "example.com/x"}})),
         job(
@@ -121,6 +122,8 @@ fn running() -> Value {
 #[case::the_only_one_is_asked_to_go(applied(Some(pod(Some("one"), running())), pod(Some("one"), going())), &["one"])]
 #[case::the_only_one_has_ended_before(applied(Some(pod(Some("one"), over())), pod(Some("one"), over())), &["one in 1"])]
 #[case::the_only_one_is_gone(removed(pod(Some("one"), running())), &["one"])]
+#[case::one_of_many_killed_ends(applied(Some(pod(Some("killed"), going())), pod(Some("killed"), json!({"status": {"phase": "Failed"}}))), &["killed in 1"])]
+#[case::one_of_many_killed_is_gone(removed(pod(Some("killed"), going())), &["killed in 1"])]
 #[case::another_owner(applied(Some(pod(Some("many"), running())), pod(Some("one"), over())), &["many in 1", "one"])]
 #[case::released(applied(Some(pod(Some("many"), running())), pod(None, running())), &["many in 1", "many in 1", "wide in 1"])]
 #[case::orphan(applied(None, pod(None, running())), &["many in 1", "wide in 1"])]

@@ -111,7 +111,7 @@ fn a_job_that_runs_for_too_long_fails() {
     });
 }
 
-// proves: job/J-31, job/J-145, job/J-146, job/J-150
+// proves: job/J-31, job/J-148, job/J-149, job/J-150
 #[test]
 fn the_success_policy_ends_a_job_before_all_indexes_are_done() {
     scenario(async |scene| {

@@ -6,7 +6,7 @@ use testkit::builders::job;
 
 use crate::{active, counts, end_index, has_ended, pod_of_index, scenario, until_indexes};
 
-// proves: job/J-70, job/J-71, job/J-74, job/J-76
+// proves: job/J-70, job/J-71, job/J-74, job/J-66
 #[test]
 fn each_index_is_done_once_and_one_that_fails_is_tried_again() {
     scenario(async |scene| {
@@ -30,7 +30,7 @@ fn each_index_is_done_once_and_one_that_fails_is_tried_again() {
     });
 }
 
-// proves: job/J-75, job/J-94
+// proves: job/J-75
 #[test]
 fn work_that_is_scaled_down_forgets_the_indexes_beyond_its_end() {
     scenario(async |scene| {

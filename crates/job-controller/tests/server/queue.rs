@@ -4,7 +4,7 @@ use testkit::builders::job;
 
 use crate::{active, conditions, counts, end, has_ended, scenario};
 
-// proves: job/J-31, job/J-76, job/J-80, job/J-81
+// proves: job/J-31, job/J-60, job/J-80, job/J-81
 #[test]
 fn failed_pods_are_replaced_until_one_succeeds() {
     scenario(async |scene| {

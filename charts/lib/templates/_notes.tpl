@@ -6,6 +6,12 @@
 {{- $upstream = append $upstream (get $loops .) }}
 {{- end }}
 {{- include "workload-lib.notesInstalled" . }}
+{{- with .Values.args.managedBy }}
+
+BESIDE kube-controller-manager
+  This controller serves the objects whose spec.managedBy is {{ . }} and no others.
+  kube-controller-manager leaves those alone: its loops stay on. No second release may serve this name.
+{{- else }}
 
 NEVER TWO MASTERS
   This controller and the same loops of kube-controller-manager must not run at the same time: both
@@ -32,6 +38,7 @@ Hand back
 Managed control planes
   Where you cannot set the flags of kube-controller-manager (most hosted Kubernetes services), its
   loops cannot be switched off: do not run {{ .Chart.Name }} there.
+{{- end }}
 {{- if ne .Release.Namespace "kube-system" }}
 
 Namespace

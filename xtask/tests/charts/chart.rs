@@ -52,6 +52,26 @@ pub(crate) const CASES: [Case; 5] = [
     },
 ];
 
+/// Shapes of the chart of the job-controller that no other chart has.
+pub(crate) const JOB_CASES: [Case; 4] = [
+    Case {
+        name: "job-defaults",
+        values: &[],
+    },
+    Case {
+        name: "job-rights-only",
+        values: &[r#"workload="None""#],
+    },
+    Case {
+        name: "job-static-pod",
+        values: &[r#"workload="StaticPod""#],
+    },
+    Case {
+        name: "job-managed-by",
+        values: &[r#"args.managedBy="example.com/jobs""#, r#"workload="Deployment""#],
+    },
+];
+
 /// Every optional object and setting at once, on the form of workload that can have them all.
 const EVERYTHING_ON: &[&str] = &[
     r#"workload="Deployment""#,
@@ -87,6 +107,21 @@ impl Chart {
     pub(crate) fn deployment_controller() -> Self {
         Self {
             folder: folder().join("deployment-controller"),
+        }
+    }
+
+    /// The chart of the job-controller.
+    pub(crate) fn job_controller() -> Self {
+        Self {
+            folder: folder().join("job-controller"),
+        }
+    }
+
+    /// The shapes to render it in.
+    pub(crate) fn cases(&self) -> &'static [Case] {
+        match self.name() {
+            "job-controller" => &JOB_CASES,
+            _ => &CASES,
         }
     }
 

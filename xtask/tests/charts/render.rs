@@ -1,6 +1,6 @@
 //! What the charts render to.
 
-use crate::chart::{CASES, Chart, folder, only};
+use crate::chart::{Chart, folder, only};
 use crate::helm::Helm;
 
 #[test]
@@ -17,17 +17,22 @@ fn every_chart_passes_a_strict_lint() {
 #[test]
 fn manifests_are_as_reviewed() {
     let Some(helm) = Helm::find() else { return };
-    let chart = Chart::deployment_controller();
-    for case in &CASES {
-        insta::assert_snapshot!(case.name, chart.render(&helm, case.values).unwrap());
+    for chart in Chart::all() {
+        for case in chart.cases() {
+            insta::assert_snapshot!(case.name, chart.render(&helm, case.values).unwrap());
+        }
     }
 }
 
 #[test]
 fn no_object_renders_twice_under_one_name() {
     let Some(helm) = Helm::find() else { return };
-    for case in &CASES {
-        let objects = Chart::deployment_controller().objects(&helm, case.values);
+    let all = Chart::all();
+    for (chart, case) in all
+        .iter()
+        .flat_map(|chart| chart.cases().iter().map(move |case| (chart, case)))
+    {
+        let objects = chart.objects(&helm, case.values);
         let mut names: Vec<_> = objects
             .iter()
             .map(|object| (object["kind"].to_string(), object["metadata"]["name"].to_string()))
@@ -114,10 +119,10 @@ fn notes_say_how_to_switch_the_upstream_loops_off() {
             "--controllers=*,-replicaset-controller",
         ),
     ] {
-        let notes = notes(&helm, values);
+        let notes = notes(&helm, &Chart::deployment_controller(), values);
         assert!(notes.lines().any(|line| line.trim() == switch), "{notes}");
     }
-    let notes = notes(&helm, &[]);
+    let notes = notes(&helm, &Chart::deployment_controller(), &[]);
     for part in [
         "every replica of kube-controller-manager",
         "Hand back",
@@ -127,9 +132,34 @@ fn notes_say_how_to_switch_the_upstream_loops_off() {
     }
 }
 
+// proves: job/J-1
+#[test]
+fn notes_of_the_job_controller_name_its_two_loops_unless_it_stands_beside_them() {
+    let Some(helm) = Helm::find() else { return };
+    let chart = Chart::job_controller();
+    let switch = "--controllers=*,-job-controller,-ttl-after-finished-controller";
+    let replaces = notes(&helm, &chart, &[]);
+    assert!(replaces.lines().any(|line| line.trim() == switch), "{replaces}");
+    let beside = notes(&helm, &chart, &[r#"args.managedBy="example.com/jobs""#]);
+    assert!(beside.contains("whose spec.managedBy is example.com/jobs"), "{beside}");
+    assert!(!beside.contains("--controllers"), "{beside}");
+}
+
+// proves: job/J-160
+#[test]
+fn each_name_of_a_manager_has_a_lease_of_its_own_that_its_account_may_change() {
+    let Some(helm) = Helm::find() else { return };
+    let lease = |values: &[&str]| {
+        let objects = Chart::job_controller().objects(&helm, values);
+        only(&objects, "Role")["rules"][1]["resourceNames"][0].clone()
+    };
+    assert_eq!(lease(&[]), "job-controller");
+    let named = lease(&[r#"args.managedBy="example.com/jobs""#]);
+    assert_eq!(named, "job-controller-example-com-jobs-897123895");
+}
+
 /// What `helm install` prints after the manifests.
-fn notes(helm: &Helm, values: &[&str]) -> String {
-    let chart = Chart::deployment_controller();
+fn notes(helm: &Helm, chart: &Chart, values: &[&str]) -> String {
     let mut args = vec!["install", "demo", chart.folder.to_str().unwrap(), "--dry-run=client"];
     args.extend(values.iter().flat_map(|value| ["--set-json", value]));
     let printed = helm.run(args).unwrap();

@@ -19,15 +19,10 @@ fn the_cluster_role_grants_the_generated_rules_and_nothing_else() {
     }
 }
 
-// proves: deployment/W-20, deployment/W-21, deployment/W-22
-#[test]
-fn the_deployment_controller_may_do_exactly_what_it_needs() {
+/// The rules of a chart's role: what, and what may be done with it.
+fn rules(chart: &Chart) -> Vec<(String, String)> {
     let mut rules: Vec<(String, String)> = Vec::new();
-    for rule in Chart::deployment_controller()
-        .parse("files/rules.yaml")
-        .as_array()
-        .unwrap()
-    {
+    for rule in chart.parse("files/rules.yaml").as_array().unwrap() {
         let words = |list: &str| -> Vec<&str> {
             let entries = rule[list].as_array().unwrap();
             entries.iter().map(|entry| entry.as_str().unwrap()).collect()
@@ -37,7 +32,18 @@ fn the_deployment_controller_may_do_exactly_what_it_needs() {
             rules.push((resource, words("verbs").join(" ")));
         }
     }
+    rules
+}
+
+fn assert_may(chart: &Chart, expected: &[(&str, &str)]) {
+    let rules = rules(chart);
     let rules: Vec<(&str, &str)> = rules.iter().map(|(resource, verbs)| (&**resource, &**verbs)).collect();
+    assert_eq!(rules, expected);
+}
+
+// proves: deployment/W-20, deployment/W-21, deployment/W-22
+#[test]
+fn the_deployment_controller_may_do_exactly_what_it_needs() {
     let expected = [
         ("apps/deployments", "get list watch patch"),
         ("apps/deployments/status", "patch"),
@@ -50,7 +56,21 @@ fn the_deployment_controller_may_do_exactly_what_it_needs() {
         ("/pods/eviction", "create"),
         ("/events", "create patch"),
     ];
-    assert_eq!(rules, expected);
+    assert_may(&Chart::deployment_controller(), &expected);
+}
+
+// proves: job/J-230, job/J-231, job/TTL-11
+#[test]
+fn the_job_controller_may_do_exactly_what_it_needs() {
+    let expected = [
+        ("batch/jobs", "get list watch delete"),
+        ("batch/jobs/status", "patch"),
+        ("batch/jobs/finalizers", "update"),
+        // Get: whether a create whose answer was lost has been done.
+        ("/pods", "get list watch create patch delete"),
+        ("/events", "create patch"),
+    ];
+    assert_may(&Chart::job_controller(), &expected);
 }
 
 #[test]

@@ -5,11 +5,13 @@
 #![cfg(test)]
 
 mod claims;
+mod clients;
 mod deletion;
 mod ends;
 mod failure_policy;
 mod indexed;
 mod managed;
+mod many;
 mod per_index;
 mod queue;
 mod quota;

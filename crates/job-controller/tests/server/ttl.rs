@@ -6,7 +6,7 @@ use serde_json::json;
 use testkit::builders::{Job, Manifest as _, job};
 use testkit::record::State;
 use testkit::{Kind, Scene};
-use workload_core::time::{Clock as _, SystemClock, Timestamp};
+use workload_core::time::{Clock as _, SystemClock, Timestamp, to_api};
 
 use crate::{has_ended, scenario};
 
@@ -21,7 +21,7 @@ async fn ended(scene: &Scene, work: Job) -> Timestamp {
     })
 }
 
-// proves: job/TTL-1, job/TTL-2, job/TTL-3, job/TTL-4, job/TTL-5, job/TTL-6, job/TTL-10
+// proves: job/TTL-1, job/TTL-2, job/TTL-3, job/TTL-4, job/TTL-5, job/TTL-6, job/TTL-10, job/S-44
 #[test]
 fn a_finished_job_goes_when_its_time_has_come_and_not_before() {
     scenario(async |scene| {
@@ -72,7 +72,7 @@ fn the_time_can_be_changed_while_it_runs_and_after_it() {
     });
 }
 
-// proves: job/TTL-3, job/TTL-8
+// proves: job/TTL-3, job/TTL-8, job/S-45
 #[test]
 fn a_time_of_nothing_that_comes_later_deletes_at_once() {
     scenario(async |scene| {
@@ -84,5 +84,26 @@ fn a_time_of_nothing_that_comes_later_deletes_at_once() {
                 state.job("work").is_none() && state.pods().is_empty()
             })
             .await;
+    });
+}
+
+// proves: job/TTL-9
+#[test]
+fn a_job_of_another_controller_goes_too() {
+    scenario(async |scene| {
+        let work = job("work").ttl_seconds(0).set("/spec/managedBy", "example.com/x");
+        scene.create(work).await;
+        let now = to_api(SystemClock.now());
+        let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "CompletionsReached", "lastTransitionTime": now, "lastProbeTime": now});
+        let status = json!({
+            "succeeded": 1, "startTime": now, "completionTime": now,
+            "conditions": [condition("SuccessCriteriaMet"), condition("Complete")],
+        });
+        scene
+            .api()
+            .merge(Kind::JOB, "work/status", &json!({ "status": status }))
+            .await
+            .unwrap();
+        scene.until("it is gone", |state| state.job("work").is_none()).await;
     });
 }

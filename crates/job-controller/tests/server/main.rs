@@ -12,11 +12,13 @@ mod failure_policy;
 mod indexed;
 mod managed;
 mod many;
+mod parity;
 mod per_index;
 mod queue;
 mod quota;
 mod replacement;
 mod suspending;
+mod takeover;
 mod ttl;
 
 use testkit::record::State;

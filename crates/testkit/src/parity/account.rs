@@ -76,7 +76,7 @@ impl Account {
     pub(super) fn of(state: &State, namespace: &str, pace: Pace) -> Self {
         let names = Names::of(state, namespace);
         let mut account = Self::default();
-        for kind in [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::POD] {
+        for kind in [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::JOB, Kind::POD] {
             account.add_objects(&names, &state.all(kind));
         }
         let counts =

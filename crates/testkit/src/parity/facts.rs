@@ -45,6 +45,7 @@ pub(super) fn facts_of(kind: &str) -> &'static [Fact] {
     match kind {
         "Deployment" => &OF_DEPLOYMENT,
         "ReplicaSet" => &OF_REPLICA_SET,
+        "Job" => &OF_JOB,
         _ => &[],
     }
 }
@@ -54,6 +55,14 @@ const fn fact(name: &'static str, of: fn(&Stored) -> Option<String>) -> Fact {
         name,
         of,
         history: History::InOrder,
+    }
+}
+
+const fn steps(name: &'static str, of: fn(&Stored) -> Option<String>) -> Fact {
+    Fact {
+        name,
+        of,
+        history: History::InOrderOfSteps,
     }
 }
 
@@ -98,6 +107,19 @@ static OF_REPLICA_SET: [Fact; 6] = [
     fact("owner", |object| {
         let owner = object.controller().and_then(|owner| owner["name"].as_str());
         Some(owner.unwrap_or("nobody").to_owned())
+    }),
+];
+
+static OF_JOB: [Fact; 6] = [
+    fact("conditions", |object| Some(object.true_conditions().join(", "))),
+    fact("Suspended", |object| Some(object.says("Suspended"))),
+    steps("succeeded", |object| Some(object.count("succeeded").to_string())),
+    steps("failed", |object| Some(object.count("failed").to_string())),
+    steps("completed indexes", |object| {
+        Some(object.text("/status/completedIndexes").to_owned())
+    }),
+    steps("failed indexes", |object| {
+        Some(object.text("/status/failedIndexes").to_owned())
     }),
 ];
 

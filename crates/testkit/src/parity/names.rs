@@ -26,6 +26,7 @@ pub(super) struct Names {
     /// Names of ReplicaSets, and theirs in common.
     sets: BTreeMap<String, String>,
     deployments: Vec<String>,
+    jobs: Vec<String>,
     hashes: HashMap<String, String>,
     uids: HashMap<String, String>,
 }
@@ -38,6 +39,7 @@ impl Names {
             namespace: namespace.to_owned(),
             sets: BTreeMap::new(),
             deployments: Vec::new(),
+            jobs: Vec::new(),
             hashes: HashMap::new(),
             uids: HashMap::new(),
         };
@@ -45,11 +47,14 @@ impl Names {
         for write in born(Kind::DEPLOYMENT) {
             names.deployments.push(write.object.name().to_owned());
         }
+        for write in born(Kind::JOB) {
+            names.jobs.push(write.object.name().to_owned());
+        }
         for write in born(Kind::REPLICA_SET) {
             names.add_set(&write.object);
         }
         let mut incarnations: HashMap<String, usize> = HashMap::new();
-        for write in [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::POD]
+        for write in [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::JOB, Kind::POD]
             .into_iter()
             .flat_map(born)
         {
@@ -131,6 +136,7 @@ impl Names {
             return format!("{TOKEN_VOLUME}RANDOM");
         }
         self.of_pod(word)
+            .or_else(|| self.of_pod_of_job(word))
             .or_else(|| self.of_unborn_set(word))
             .unwrap_or_else(|| word.to_owned())
     }
@@ -140,6 +146,17 @@ impl Names {
         let (set, suffix) = word.rsplit_once('-')?;
         let shared = self.sets.get(set).filter(|_| is_random(suffix))?;
         Some(format!("{shared}-POD"))
+    }
+
+    /// A pod of a Job; of an Indexed one its name tells the index.
+    fn of_pod_of_job(&self, word: &str) -> Option<String> {
+        let (base, suffix) = word.rsplit_once('-')?;
+        let of_index = |job: &str| {
+            let index = base.strip_prefix(job).and_then(|rest| rest.strip_prefix('-'));
+            index.is_some_and(|index| index.parse::<u32>().is_ok())
+        };
+        let known = self.jobs.iter().any(|job| job == base || of_index(job));
+        (known && is_random(suffix)).then(|| format!("{base}-POD"))
     }
 
     /// A ReplicaSet, or a pod of one, that the server refused to store.
@@ -187,6 +204,22 @@ mod tests {
         }
         assert_eq!(names.hash("7d6b446664"), "HASH2");
         assert_eq!(names.hash("unheard"), "HASH of none");
+    }
+
+    #[test]
+    fn pods_of_jobs_are_told_apart_by_their_index() {
+        let mut state = Samples::default();
+        state.job("work");
+        let names = Names::of(&state.state, "test-1");
+        for (text, expected) in [
+            ("Created pod: work-x2k4l", "Created pod: work-POD"),
+            ("work-17-x2k4l", "work-17-POD"),
+            ("work-17", "work-17"),
+            ("work-a-x2k4l", "work-a-x2k4l"),
+            ("worker-x2k4l", "worker-x2k4l"),
+        ] {
+            assert_eq!(names.text(text), expected);
+        }
     }
 
     #[test]

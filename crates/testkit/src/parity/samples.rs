@@ -27,6 +27,12 @@ impl Samples {
         self.write(Kind::DEPLOYMENT, Change::Added, object);
     }
 
+    /// A new Job.
+    pub(super) fn job(&mut self, name: &str) {
+        let object = json!({"metadata": {"name": name, "uid": format!("uid-{name}")}});
+        self.write(Kind::JOB, Change::Added, object);
+    }
+
     /// A new ReplicaSet; without a hash it has no such label.
     pub(super) fn set(&mut self, name: &str, hash: &str, uid: &str) {
         let labels = if hash.is_empty() {

@@ -36,6 +36,12 @@ pub trait Workload: Send + Sync + 'static {
     /// The object under `key` as the root cache has it, for the gates that come before `observe`.
     fn root(&self, key: &ObjectKey) -> Option<Target>;
 
+    /// Whether a look at all objects, at the start and every now and then, has to look at this one. A loop that regards few of
+    /// them says so here.
+    fn concerns(&self, _key: &ObjectKey) -> bool {
+        true
+    }
+
     /// The object's opt-ins that have no effect; the loop tells people once.
     fn rejected_opt_ins<'a>(&self, _seen: &'a Self::Observed) -> &'a [Rejected] {
         &[]

@@ -226,3 +226,59 @@ where
         counter.get_or_create(labels).inc_by(number);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+    use crate::job::policy::failure::Action;
+    use crate::job::tally::{CreationReason, Finished, Limit, Mode, TurnAction, TurnResult};
+
+    // proves: job/J-211, job/J-212, job/L-12
+    #[test]
+    fn a_turn_is_counted_under_the_names_of_upstream() {
+        let mut registry = Registry::default();
+        let metrics = JobMetrics::register(&mut registry);
+        metrics.count(&Tally {
+            mode: Mode::Indexed,
+            action: TurnAction::Tracking,
+            result: TurnResult::Success,
+            took: Duration::from_millis(5),
+            finished: Some(Finished {
+                result: "failed",
+                reason: "FailedIndexes",
+            }),
+            pods_succeeded: 2,
+            pods_failed: 3,
+            indexes_succeeded: 2,
+            indexes_failed: 1,
+            limit: Limit::PerIndex,
+            handled: BTreeMap::from([(Action::Ignore, 4)]),
+            reason: CreationReason::RecreateFailed,
+            created: 5,
+            not_created: 6,
+        });
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let turn = r#"{completion_mode="Indexed",result="success",action="tracking"}"#;
+        for line in [
+            format!("job_syncs_total{turn} 1"),
+            format!("job_sync_duration_seconds_count{turn} 1"),
+            r#"jobs_finished_total{completion_mode="Indexed",result="failed",reason="FailedIndexes"} 1"#.to_owned(),
+            r#"job_pods_finished_total{completion_mode="Indexed",result="succeeded"} 2"#.to_owned(),
+            r#"job_pods_finished_total{completion_mode="Indexed",result="failed"} 3"#.to_owned(),
+            r#"job_finished_indexes_total{status="succeeded",backoffLimit="perIndex"} 2"#.to_owned(),
+            r#"job_finished_indexes_total{status="failed",backoffLimit="perIndex"} 1"#.to_owned(),
+            r#"pod_failures_handled_by_failure_policy_total{action="Ignore"} 4"#.to_owned(),
+            r#"job_pods_creation_total{reason="recreate_failed",status="succeeded"} 5"#.to_owned(),
+            r#"job_pods_creation_total{reason="recreate_failed",status="failed"} 6"#.to_owned(),
+        ] {
+            let line = format!("job_controller_{line}");
+            assert!(text.lines().any(|told| told == line), "{line}\n{text}");
+        }
+    }
+}

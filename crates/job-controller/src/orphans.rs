@@ -46,6 +46,12 @@ impl Workload for Orphans {
         self.pods.get(key).map(|pod| Target::of(Kind::POD, &pod.meta))
     }
 
+    /// Of all pods of a cluster hardly any is nobody's.
+    fn concerns(&self, key: &ObjectKey) -> bool {
+        let pod = self.pods.get(key);
+        pod.is_some_and(|pod| pod.has_finalizer() && watches::is_nobodys(&pod, &self.jobs, &self.serves))
+    }
+
     fn observe(&self, key: &ObjectKey, _aids: &Aids<'_>) -> Observation<Arc<Pod>> {
         let Some(pod) = self.pods.get(key) else {
             return Observation::Absent;

@@ -127,6 +127,15 @@ pub(super) fn delete(uid: &Uid, version: &ResourceVersion, guard: DeleteGuard) -
     json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions})
 }
 
+/// The same for an object that stays until what it owns is gone.
+pub(super) fn delete_foreground(uid: &Uid, version: &ResourceVersion, guard: DeleteGuard) -> Value {
+    let mut body = delete(uid, version, guard);
+    if let Value::Object(options) = &mut body {
+        options.insert("propagationPolicy".to_owned(), "Foreground".into());
+    }
+    body
+}
+
 /// An eviction of the pod of this name, if it still is the one that was seen.
 pub(super) fn eviction(name: &str, uid: &Uid, version: &ResourceVersion, guard: DeleteGuard) -> Value {
     json!({
@@ -238,6 +247,19 @@ mod tests {
         assert_eq!(
             delete(&uid(), &version, DeleteGuard::UidAndVersion)["preconditions"],
             json!({"uid": "u1", "resourceVersion": "7"})
+        );
+    }
+
+    // proves: job/TTL-5
+    #[test]
+    fn an_object_can_be_deleted_after_what_it_owns() {
+        let version = ResourceVersion::new("7");
+        let options = delete_foreground(&uid(), &version, DeleteGuard::Uid);
+        assert_eq!(
+            options,
+            json!({
+                "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground", "preconditions": {"uid": "u1"},
+            })
         );
     }
 

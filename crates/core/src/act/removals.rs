@@ -142,8 +142,7 @@ impl Way {
                 (Asked::Existing, Method::DELETE, path, body)
             }
             Self::Foreground => {
-                let mut body = body::delete(&target.uid, version, *guard);
-                body["propagationPolicy"] = "Foreground".into();
+                let body = body::delete_foreground(&target.uid, version, *guard);
                 (Asked::Existing, Method::DELETE, path, body)
             }
             Self::Evict => {

@@ -113,7 +113,7 @@ impl Loop {
         self.queue.at_rest().await;
     }
 
-    /// Puts every root object in line, behind what is live (deployment C-6).
+    /// Puts every root object that the loop regards in line, behind what is live (deployment C-6).
     pub(super) fn resync(&self) {
         for key in (self.roots)() {
             self.queue.add(key, Priority::Resync);
@@ -226,8 +226,9 @@ impl Site {
         });
         let queue = Queue::new(W::QUEUE, W::RETRIES, Arc::clone(clock), &counters.queue);
         let own: (Kind, Arc<dyn Progress>) = (W::KIND, roots.store());
+        let workload = Arc::new(workload);
         let turn: Arc<dyn Turn> = Arc::new(Reconciler::new(ReconcilerParts {
-            workload: Arc::new(workload),
+            workload: Arc::clone(&workload),
             executor,
             ledger: Arc::clone(&ledger),
             caches: Caches::of(children.into_iter().chain([own])),
@@ -242,7 +243,11 @@ impl Site {
             workers: Workers::start(&queue, self.supplies.workers, &turn),
             queue: queue.clone(),
             scribe,
-            roots: Box::new(move || store.keys()),
+            roots: Box::new(move || {
+                let mut keys = store.keys();
+                keys.retain(|key| workload.concerns(key));
+                keys
+            }),
         });
         Wakes { queue, ledger }
     }

@@ -70,6 +70,10 @@ impl Workload for Ttl {
         self.jobs.get(key).map(|job| Target::of(Kind::JOB, &job.meta))
     }
 
+    fn concerns(&self, key: &ObjectKey) -> bool {
+        self.jobs.get(key).is_some_and(|job| Expiry::of(&job).is_some())
+    }
+
     fn observe(&self, key: &ObjectKey, aids: &Aids<'_>) -> Observation<Observed> {
         let address = Address {
             kind: Kind::JOB,

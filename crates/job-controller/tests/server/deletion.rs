@@ -1,10 +1,13 @@
 //! What becomes of the pods of a Job that is deleted.
 
+use std::time::Duration;
+
 use serde_json::json;
 use testkit::Kind;
 use testkit::builders::job;
+use testkit::record::State;
 
-use crate::{TRACKING, active, scenario};
+use crate::{PROGRAM, TRACKING, active, conditions, counts, end, has_ended, ours_only, scenario};
 
 /// Deletes a Job of two running pods in this way.
 fn scenario_of(propagation: &'static str) {
@@ -54,4 +57,61 @@ fn pods_of_a_job_that_is_gone_are_not_kept() {
 #[test]
 fn pods_of_a_job_that_waits_for_them_are_not_kept() {
     scenario_of("Foreground");
+}
+
+// proves: job/J-112, job/J-175, job/S-39
+#[test]
+fn a_job_that_comes_again_under_its_name_waits_for_no_failure_of_its_predecessor() {
+    scenario(async |scene| {
+        scene.create(job("work")).await;
+        let pod = active(scene, 1).await.remove(0);
+        end(scene, &pod, 1).await;
+        scene.until("the failure counts", |state| counts(state)[4] == 1).await;
+        let background = json!({"propagationPolicy": "Background"});
+        scene.delete_with(Kind::JOB, "work", &background).await;
+        scene.create(job("work")).await;
+        scene
+            .find_within(Duration::from_secs(6), "a pod of the new one", |state| {
+                let work = state.job("work")?;
+                state.pods_of(work).into_iter().find(|pod| pod.is_active()).map(|_| ())
+            })
+            .await;
+    });
+}
+
+// proves: job/J-31, job/J-40, job/J-151, job/S-8
+#[test]
+fn an_end_that_was_decided_is_carried_out_by_a_successor() {
+    ours_only(async |scene| {
+        let work = job("work")
+            .parallelism(2)
+            .completions(2)
+            .on_exit_codes("FailJob", "In", &[42]);
+        scene.create(work).await;
+        let pods = active(scene, 2).await;
+        scene.kubelet().bind(&pods[1], "main").await;
+        end(scene, &pods[0], 42).await;
+        scene
+            .until("it is decided", |state| {
+                conditions(state) == ["FailureTarget PodFailurePolicy"]
+            })
+            .await;
+        let message =
+            |state: &State, kind: &str| state.job("work").unwrap().condition(kind).unwrap()["message"].clone();
+        let decided = scene.look(|state| message(state, "FailureTarget"));
+        scene
+            .until("it is counted", |state| {
+                !state.get(Kind::POD, &pods[0]).unwrap().has_finalizer(TRACKING)
+            })
+            .await;
+        scene.take_controller().unwrap().kill();
+        scene.delete(Kind::POD, &pods[0]).await;
+        scene.kubelet().end(&pods[0]).await;
+        let successor = scene.start(&PROGRAM, &["--leader-elect=false"]).await;
+        scene.put_controller(successor);
+        scene.kubelet().fail(&pods[1], 143).await;
+        scene.until("the end", has_ended).await;
+        assert_eq!(scene.look(|state| message(state, "Failed")), decided);
+        assert_eq!(scene.look(counts), [0, 0, 0, 0, 2]);
+    });
 }

@@ -21,6 +21,7 @@ mod suspending;
 mod takeover;
 mod ttl;
 
+use testkit::object::Stored;
 use testkit::record::State;
 use testkit::{Kind, Program, Scene, Subject};
 
@@ -56,7 +57,7 @@ fn counts(state: &State) -> [i64; 5] {
 
 /// The true conditions of Job `work`, each with its reason.
 fn conditions(state: &State) -> Vec<String> {
-    state.job("work").map(|work| work.true_conditions()).unwrap_or_default()
+    state.job("work").map(Stored::true_conditions).unwrap_or_default()
 }
 
 /// True once Job `work` has ended.
@@ -87,9 +88,8 @@ async fn active(scene: &Scene, count: usize) -> Vec<String> {
 /// The active pod of an index.
 fn pod_of_index(state: &State, index: u32) -> Option<String> {
     let index = index.to_string();
-    let of_index = |pod: &&testkit::object::Stored| {
-        pod.is_active() && pod.annotation("batch.kubernetes.io/job-completion-index") == Some(&index)
-    };
+    let of_index =
+        |pod: &&Stored| pod.is_active() && pod.annotation("batch.kubernetes.io/job-completion-index") == Some(&index);
     state.pods().into_iter().find(of_index).map(|pod| pod.name().to_owned())
 }
 

@@ -12,6 +12,7 @@ use crate::{PROGRAM, end, pod_of_index};
 /// Longer than anybody gathers changes.
 const REST: Duration = Duration::from_secs(2);
 
+#[allow(clippy::needless_pass_by_value, reason = "a script is written in place")]
 fn parity(script: impl AsyncFn(&Scene)) {
     testkit::parity::parity(&PROGRAM, Pace::Stepwise, &script);
 }

@@ -3,4 +3,5 @@
 #![allow(clippy::needless_pass_by_value, reason = "values are written as json! in place")]
 
 mod job;
+mod orphans;
 mod ttl;

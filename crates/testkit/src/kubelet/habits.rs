@@ -26,13 +26,16 @@ pub(super) struct Habits {
     pub(super) ends: bool,
 }
 
+/// With which exit code a pod ends; with none it runs on.
+pub(super) type ExitCodes = Arc<dyn Fn(&Stored) -> Option<u8> + Send + Sync>;
+
 #[derive(Clone, Default)]
 pub(super) enum Starts {
     #[default]
     None,
     Image(String),
     All,
-    Exits(Arc<dyn Fn(&Stored) -> Option<u8> + Send + Sync>),
+    Exits(ExitCodes),
 }
 
 impl Habits {

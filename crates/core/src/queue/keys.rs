@@ -347,7 +347,7 @@ mod tests {
     }
 
     proptest! {
-        // proves: deployment/C-2
+        // proves: deployment/C-2, job/J-2
         #[test]
         fn no_key_is_worked_on_twice_at_once_and_no_add_is_lost(moves in moves()) {
             let mut now = SystemClock.instant();

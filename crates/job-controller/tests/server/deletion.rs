@@ -106,7 +106,11 @@ fn an_end_that_was_decided_is_carried_out_by_a_successor() {
             .await;
         scene.take_controller().unwrap().kill();
         scene.delete(Kind::POD, &pods[0]).await;
-        scene.kubelet().end(&pods[0]).await;
+        scene
+            .until("the failed pod is gone", |state| {
+                state.get(Kind::POD, &pods[0]).is_none()
+            })
+            .await;
         let successor = scene.start(&PROGRAM, &["--leader-elect=false"]).await;
         scene.put_controller(successor);
         scene.kubelet().fail(&pods[1], 143).await;

@@ -83,7 +83,7 @@ async fn a_process_fills_its_caches_leads_looks_again_and_only_then_acts() {
     assert!(process.health.missing().is_empty());
 }
 
-// proves: deployment/C-1
+// proves: deployment/C-1, job/J-3
 #[tokio::test(start_paused = true)]
 async fn nothing_is_done_while_a_cache_is_empty() {
     let server = Server::new();

@@ -142,7 +142,12 @@ fn apply(world: &mut World, stage: &Stage) {
             let doomed = |pod: &Value| deletes.iter().any(|delete| gone(pod, &delete.target.key.name));
             world.pods.retain(|pod| !doomed(pod));
         }
-        Stage::Status(_) | Stage::Patch(_) | Stage::PatchEach(_) | Stage::Depart(_) | Stage::Read(_) => {
+        Stage::Status(_)
+        | Stage::Patch(_)
+        | Stage::PatchEach(_)
+        | Stage::Depart(_)
+        | Stage::DeleteForeground(_)
+        | Stage::Read(_) => {
             panic!("never part of a plan for a ReplicaSet: {stage:?}")
         }
     }

@@ -214,7 +214,12 @@ fn stage(stage: &Stage) -> String {
         Stage::Create(creates) => format!("create {}", creates.len()),
         Stage::Delete(deletes) => format!("delete {}", names(deletes)),
         Stage::Evict(deletes) => format!("evict {}", names(deletes)),
-        Stage::Status(_) | Stage::Patch(_) | Stage::PatchEach(_) | Stage::Depart(_) | Stage::Read(_) => {
+        Stage::Status(_)
+        | Stage::Patch(_)
+        | Stage::PatchEach(_)
+        | Stage::Depart(_)
+        | Stage::DeleteForeground(_)
+        | Stage::Read(_) => {
             panic!("never part of a plan for a ReplicaSet: {stage:?}")
         }
     }

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::{StreamExt as _, stream};
 use testkit::Kind;
-use testkit::builders::job;
+use testkit::builders::{Manifest as _, job};
 use testkit::record::{Change, State, Version};
 
-use crate::{TRACKING, has_ended, ours_only, scenario};
+use crate::{TRACKING, has_ended, scenario};
 
 /// How many Jobs.
 const JOBS: usize = 250;
+/// How many of them are created at once.
+const AT_ONCE: usize = 16;
 
 /// How many recorded writes of this kind are such ones.
 fn count(state: &State, kind: Kind, counts: impl Fn(&Version) -> bool) -> usize {
@@ -42,9 +44,13 @@ fn complete(state: &State) -> usize {
 // proves: field/FR-JB-04, field/FR-JB-14, job/J-232
 #[test]
 fn jobs_of_one_pod_do_not_wait_for_one_another_and_take_few_requests() {
-    ours_only(async |scene| {
+    scenario(async |scene| {
         scene.kubelet().auto_exit(|_| Some(0));
-        join_all((0..JOBS).map(|at| scene.create(job(&format!("work-{at}"))))).await;
+        let create = async |at| {
+            let work = job(&format!("work-{at}")).json();
+            scene.api().create(Kind::JOB, &work).await.unwrap();
+        };
+        stream::iter(0..JOBS).for_each_concurrent(AT_ONCE, create).await;
         scene
             .find_within(Duration::from_mins(2), "all are complete", |state| {
                 (complete(state) == JOBS).then_some(())

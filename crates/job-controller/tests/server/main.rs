@@ -9,6 +9,7 @@ mod clients;
 mod deletion;
 mod ends;
 mod failure_policy;
+mod faults;
 mod indexed;
 mod managed;
 mod many;

@@ -123,18 +123,19 @@ static OF_JOB: [Fact; 6] = [
     }),
 ];
 
+/// The ways to say that a rollout is under way.
+pub(super) const UNDER_WAY: [&str; 3] = [
+    "True NewReplicaSetCreated",
+    "True FoundNewReplicaSet",
+    "True ReplicaSetUpdated",
+];
+
 /// Which of the ways to say that a rollout is under way are seen depends on what a status write finds (deployment D-73), and
 /// what upstream writes for a moment before it says the rest, others may say at once.
 fn progress(object: &Stored) -> Option<String> {
     let says = object.says("Progressing");
-    let momentary = [
-        "",
-        "True NewReplicaSetCreated",
-        "True FoundNewReplicaSet",
-        "True ReplicaSetUpdated",
-        "Unknown DeploymentResumed",
-    ];
-    (!momentary.contains(&says.as_str())).then_some(says)
+    let momentary = says.is_empty() || UNDER_WAY.contains(&says.as_str()) || says == "Unknown DeploymentResumed";
+    (!momentary).then_some(says)
 }
 
 fn annotation<'a>(object: &'a Stored, name: &str) -> &'a str {

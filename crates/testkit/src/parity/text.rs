@@ -1,6 +1,7 @@
 //! What kubectl prints, as both halves of a comparison can share it.
 
 use super::account::EXPLANATIONS;
+use super::facts::UNDER_WAY;
 use super::mask::is_time;
 use super::names::Names;
 
@@ -32,7 +33,12 @@ fn line(names: &Names, line: &str) -> String {
             rest = after;
         }
     }
-    shared.join(" ").replace("(x", "(").replace(" over AGE", "")
+    let line = shared.join(" ").replace("(x", "(").replace(" over AGE", "");
+    match line.strip_prefix("Progressing ") {
+        // Which of these it is depends on who was faster (see `facts`).
+        Some(says) if UNDER_WAY.contains(&says) => "Progressing (under way)".to_owned(),
+        Some(_) | None => line,
+    }
 }
 
 /// In what kubectl says of a refusal that it waits out; whether it meets one depends on when it asks.
@@ -91,6 +97,11 @@ mod tests {
                 "Labels: app=web,pod-template-hash=HASH1",
             ),
             ("Replicas: 3 desired | 2 updated", "Replicas: 3 desired | 2 updated"),
+            ("  Progressing    True    ReplicaSetUpdated", "Progressing (under way)"),
+            (
+                "  Progressing    False   ProgressDeadlineExceeded",
+                "Progressing False ProgressDeadlineExceeded",
+            ),
             ("s m 5 5x", "s m 5 5x"),
         ] {
             assert_eq!(super::line(&names, line), expected);

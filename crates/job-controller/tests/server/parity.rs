@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::builders::{Job, Manifest as _, job};
 use testkit::parity::{Lines, Pace, Transcript, kubectl_parity};
+use testkit::record::State;
 use testkit::{Kind, Scene, names};
 
-use crate::{PROGRAM, end, pod_of_index};
+use crate::{PROGRAM, TRACKING, counts, end, pod_of_index};
 
 /// Longer than anybody gathers changes.
 const REST: Duration = Duration::from_secs(2);
@@ -17,31 +18,55 @@ fn parity(script: impl AsyncFn(&Scene)) {
     testkit::parity::parity(&PROGRAM, Pace::Stepwise, &script);
 }
 
-/// Creates a Job and waits until nothing is left to do.
+/// Creates a Job and waits until it runs, or waits to, and nothing is left to do.
 async fn make(scene: &Scene, work: Job) {
     scene.create(work).await;
+    scene.until("somebody has looked at it", has_begun).await;
     scene.until_quiet_for(REST).await;
 }
 
-/// Changes the spec, and the same.
-async fn change(scene: &Scene, spec: Value) {
+fn has_begun(state: &State) -> bool {
+    counts(state)[0] > 0
+        || state
+            .job("work")
+            .is_some_and(|work| work.says("Suspended").starts_with("True"))
+}
+
+/// Changes the spec, and waits until so many pods are active and nothing is left to do.
+async fn change(scene: &Scene, spec: Value, active: i64) {
     scene.merge(Kind::JOB, "work", json!({ "spec": spec })).await;
+    scene
+        .until(&format!("{active} active pods"), |state| counts(state)[0] == active)
+        .await;
     scene.until_quiet_for(REST).await;
 }
 
-/// Ends the oldest active pod, and the same.
+/// Ends the oldest active pod, and waits until it is counted and nothing is left to do.
 async fn end_first(scene: &Scene, exit_code: u8) {
     let pod = scene.look(|state| names(state.active_pods()).remove(0));
-    end(scene, &pod, exit_code).await;
-    scene.until_quiet_for(REST).await;
+    end_and_rest(scene, &pod, exit_code).await;
 }
 
-/// Ends the active pod of an index, and the same.
+/// As [`end_first`], the active pod of an index.
 async fn end_of(scene: &Scene, index: u32, exit_code: u8) {
     let pod = scene
         .look(|state| pod_of_index(state, index))
         .expect("a pod of that index");
-    end(scene, &pod, exit_code).await;
+    end_and_rest(scene, &pod, exit_code).await;
+}
+
+async fn end_and_rest(scene: &Scene, pod: &str, exit_code: u8) {
+    end(scene, pod, exit_code).await;
+    until_counted(scene, &[pod.to_owned()]).await;
+}
+
+async fn until_counted(scene: &Scene, pods: &[String]) {
+    let waits = |state: &State, pod: &String| state.get(Kind::POD, pod).is_some_and(|pod| pod.has_finalizer(TRACKING));
+    scene
+        .until("none waits to be counted", |state| {
+            !pods.iter().any(|pod| waits(state, pod))
+        })
+        .await;
     scene.until_quiet_for(REST).await;
 }
 
@@ -51,7 +76,7 @@ async fn end_terminating(scene: &Scene) {
     for pod in &going {
         scene.kubelet().fail(pod, 143).await;
     }
-    scene.until_quiet_for(REST).await;
+    until_counted(scene, &going).await;
     for pod in &going {
         scene.kubelet().end(pod).await;
     }
@@ -134,7 +159,7 @@ fn indexes_that_are_done_one_by_one_and_a_job_that_is_scaled() {
         make(scene, job("work").indexed(4).parallelism(4)).await;
         end_of(scene, 1, 0).await;
         end_of(scene, 3, 0).await;
-        change(scene, json!({"completions": 3, "parallelism": 3})).await;
+        change(scene, json!({"completions": 3, "parallelism": 3}), 2).await;
         end_of(scene, 0, 0).await;
         end_of(scene, 2, 0).await;
     });
@@ -172,11 +197,11 @@ fn a_success_policy_that_is_met() {
 fn a_job_that_is_suspended_and_resumed() {
     parity(async |scene| {
         make(scene, job("work").parallelism(2).completions(2).suspended()).await;
-        change(scene, json!({"suspend": false})).await;
+        change(scene, json!({"suspend": false}), 2).await;
         bind_all(scene).await;
-        change(scene, json!({"suspend": true})).await;
+        change(scene, json!({"suspend": true}), 0).await;
         end_terminating(scene).await;
-        change(scene, json!({"suspend": false})).await;
+        change(scene, json!({"suspend": false}), 2).await;
     });
 }
 
@@ -187,7 +212,7 @@ fn parallelism_that_falls_to_nothing_and_comes_back() {
         make(scene, job("work").parallelism(3).completions(5)).await;
         bind_all(scene).await;
         for parallelism in [1, 0, 2] {
-            change(scene, json!({"parallelism": parallelism})).await;
+            change(scene, json!({"parallelism": parallelism}), parallelism).await;
             end_terminating(scene).await;
         }
     });
@@ -199,7 +224,7 @@ fn a_queue_of_work() {
     parity(async |scene| {
         make(scene, job("work").parallelism(3)).await;
         end_first(scene, 0).await;
-        change(scene, json!({"parallelism": 5})).await;
+        change(scene, json!({"parallelism": 5}), 2).await;
         end_first(scene, 0).await;
         end_first(scene, 0).await;
     });
@@ -211,8 +236,9 @@ fn a_job_that_is_deleted_without_its_pods() {
     parity(async |scene| {
         make(scene, job("work").parallelism(2).completions(2)).await;
         let orphan = json!({"propagationPolicy": "Orphan"});
+        let pods = scene.look(|state| names(state.pods()));
         scene.delete_with(Kind::JOB, "work", &orphan).await;
-        scene.until_quiet_for(REST).await;
+        until_counted(scene, &pods).await;
     });
 }
 
@@ -222,6 +248,7 @@ fn kubectl_prints_the_same_of_a_job() {
     kubectl_parity(&PROGRAM, &async |scene: &Scene, transcript: &mut Transcript| {
         let created = ["create", "job", "work", "--image=a"];
         transcript.run(scene, &created).await;
+        scene.until("somebody has looked at it", has_begun).await;
         scene.until_quiet_for(REST).await;
         for args in [&["get", "job", "work"][..], &["describe", "job", "work"]] {
             transcript.run(scene, args).await;

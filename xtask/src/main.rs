@@ -15,6 +15,7 @@ mod demo;
 mod generate;
 mod places;
 mod progress;
+mod simulate;
 mod test;
 mod tidy;
 mod tools;
@@ -48,6 +49,8 @@ enum Command {
     /// Run everything that has to hold, from cheap to dear.
     #[command(alias = "ci")]
     Test(test::Args),
+    /// Play random histories of a controller with trouble on the way, each from a seed.
+    Simulate(simulate::Args),
     /// Check what the compiler does not check about this repository.
     Tidy,
     /// Write the files of the repository that follow from others.
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&cli.places, &args),
         Command::Bench(args) => bench::run(&cli.places, &args),
         Command::Test(args) => test::run(&cli.places, &args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Tidy => tidy::run(),
         Command::Gen(args) => generate::run(&args),
         Command::Watchdog(args) => cluster::watchdog::run(&args),

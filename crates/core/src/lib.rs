@@ -10,6 +10,7 @@
 //! 5. **[`run`]** – the process around the loops.
 
 // pure
+pub mod chance;
 pub mod condition;
 pub mod doubts;
 pub mod expectations;

@@ -183,9 +183,17 @@ impl State {
         }
     }
 
+    /// The write that was recorded last.
+    pub fn newest(&self) -> Option<&Version> {
+        self.history.last()
+    }
+
     pub(crate) fn apply(&mut self, kind: Kind, change: Change, mut object: Value) {
         object["kind"] = kind.kind.into();
-        let object = Stored::from(object);
+        self.record(kind, change, Stored::from(object));
+    }
+
+    pub(crate) fn record(&mut self, kind: Kind, change: Change, object: Stored) {
         let key = (kind.kind, object.name().to_owned());
         let (born, before) = match self.present.remove(&key) {
             Some((born, before)) => (born, Some(before)),

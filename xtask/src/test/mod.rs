@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that has to hold, from cheap to dear.
 //!
 //! Stages find their tests themselves: a crate takes part in stage `server` as soon as it has an integration test whose
-//! name begins with `server`, in stage `unit` with any other. What the tests of the last stages may rely on:
+//! name begins with `server`, in stage `simulation` with one of that name, in stage `unit` with any other. What the tests of the last stages may rely on:
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -43,7 +43,7 @@ struct Stage {
     run: fn(&mut Run<'_>) -> Result<()>,
 }
 
-const STAGES: [Stage; 9] = [
+const STAGES: [Stage; 10] = [
     Stage {
         name: "fmt",
         run: |run| run.cargo(&["fmt", "--all", "--check"]),
@@ -73,6 +73,10 @@ const STAGES: [Stage; 9] = [
     Stage {
         name: "unit",
         run: |run| run.unit(),
+    },
+    Stage {
+        name: "simulation",
+        run: |run| run.simulation(),
     },
     Stage {
         name: "charts",

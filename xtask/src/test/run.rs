@@ -54,6 +54,11 @@ impl<'a> Run<'a> {
         self.test(&wanted, &[])
     }
 
+    /// Whole controllers on simulated time.
+    pub(super) fn simulation(&mut self) -> Result<()> {
+        self.test(&tests(&Workspace::load()?, Kind::Simulation), &[])
+    }
+
     /// Tests of the Helm charts that need no server.
     pub(super) fn charts(&mut self) -> Result<()> {
         self.provide(&[HELM])?;
@@ -168,6 +173,7 @@ impl<'a> Run<'a> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Alone,
+    Simulation,
     Charts,
     Server,
     Scenario,
@@ -178,6 +184,7 @@ fn kind_of(package: &str, test: &str) -> Kind {
         ("e2e", _) => Kind::Scenario,
         ("xtask", "charts") => Kind::Charts,
         (_, test) if test.starts_with("server") => Kind::Server,
+        (_, "simulation") => Kind::Simulation,
         _ => Kind::Alone,
     }
 }
@@ -204,6 +211,7 @@ mod tests {
     fn a_test_tells_by_its_name_and_package_what_it_needs() {
         assert_eq!(kind_of("job-controller", "policies"), Kind::Alone);
         assert_eq!(kind_of("job-controller", "server"), Kind::Server);
+        assert_eq!(kind_of("job-controller", "simulation"), Kind::Simulation);
         assert_eq!(kind_of("job-controller", "charts"), Kind::Alone);
         assert_eq!(kind_of("xtask", "charts"), Kind::Charts);
         assert_eq!(kind_of("e2e", "rollout"), Kind::Scenario);

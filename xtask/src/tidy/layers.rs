@@ -11,6 +11,7 @@ const LAYERS: [(&str, &[&str]); 5] = [
     (
         "pure",
         &[
+            "chance",
             "condition",
             "doubts",
             "expectations",

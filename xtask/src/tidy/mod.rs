@@ -5,6 +5,7 @@ mod coverage;
 mod layers;
 mod licences;
 mod pages;
+mod replay;
 mod repository;
 mod rooms;
 mod size;
@@ -55,6 +56,7 @@ fn check(root: &Path) -> Result<Report> {
     size::check(&repository, &mut report);
     words::check(&repository, &mut report);
     rooms::check(&repository, &mut report);
+    replay::check(&repository, &mut report);
     coverage::check(&repository, &mut report);
     pages::check(&repository, &mut report);
     licences::check(&Workspace::load()?, &mut report)?;

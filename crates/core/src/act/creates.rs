@@ -58,7 +58,7 @@ impl Turn<'_> {
             if !taken || matches!(create.name, NewName::Exact(_)) {
                 return (name, result);
             }
-            (name, past) = (names::choose(&create.name), Past::None);
+            (name, past) = (names::choose(&create.name, &self.executor.chance), Past::None);
         }
         let result = self.create_named(create, &name, past).await;
         (name, result)
@@ -72,7 +72,7 @@ impl Turn<'_> {
             NewName::Exact(_) => None,
         };
         unborn.map_or_else(
-            || (names::choose(&create.name), Past::None),
+            || (names::choose(&create.name, &self.executor.chance), Past::None),
             |doubt| (Arc::clone(&doubt.address.key.name), Past::AnswerLost(doubt)),
         )
     }

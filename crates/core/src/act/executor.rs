@@ -18,6 +18,7 @@ use crate::act::live::{Call, Live, MERGE, STRATEGIC, Stored};
 use crate::act::metrics::ActMetrics;
 use crate::act::refusals::Refusals;
 use crate::act::removals::Way;
+use crate::chance::Chance;
 use crate::doubts::{Doubt, Effect};
 use crate::events::Recorder;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
@@ -32,6 +33,7 @@ pub struct Executor {
     pub(super) live: Live,
     pub(super) ledger: Arc<Ledger>,
     pub(super) clock: SharedClock,
+    pub(super) chance: Chance,
     recorder: Recorder,
     metrics: ActMetrics,
     unstored: Mutex<HashSet<(Kind, &'static str)>>,
@@ -51,6 +53,8 @@ pub struct ExecutorParts {
     pub metrics: ActMetrics,
     /// Time.
     pub clock: SharedClock,
+    /// Names.
+    pub chance: Chance,
 }
 
 impl Executor {
@@ -60,6 +64,7 @@ impl Executor {
             live: parts.live,
             ledger: parts.ledger,
             clock: parts.clock,
+            chance: parts.chance,
             recorder: parts.recorder,
             metrics: parts.metrics,
             unstored: Mutex::default(),

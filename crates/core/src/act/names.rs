@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use rand::RngExt;
-
+use crate::chance::Chance;
 use crate::plan::NewName;
 
 /// The letters that the server itself uses for generated names: no vowels, nothing that looks like another.
@@ -16,21 +15,17 @@ const MAX_BASE: usize = 58;
 pub const ATTEMPTS: usize = 8;
 
 /// A name for a new object; another one at each call if the name is random.
-pub fn choose(name: &NewName) -> Arc<str> {
+pub fn choose(name: &NewName, chance: &Chance) -> Arc<str> {
     match name {
         NewName::Exact(name) => Arc::clone(name),
-        NewName::Random(base) => with_suffix(base, &mut rand::rng()),
+        NewName::Random(base) => with_suffix(base, chance),
     }
 }
 
-fn with_suffix(base: &str, rng: &mut impl RngExt) -> Arc<str> {
+fn with_suffix(base: &str, chance: &Chance) -> Arc<str> {
     let mut name = cut(base).to_owned();
     for _ in 0..SUFFIX {
-        let letter = ALPHABET
-            .get(rng.random_range(0..ALPHABET.len()))
-            .copied()
-            .unwrap_or(b'x');
-        name.push(char::from(letter));
+        name.extend(chance.pick(ALPHABET).copied().map(char::from));
     }
     name.into()
 }
@@ -51,7 +46,7 @@ mod tests {
     use super::*;
 
     fn random(base: &str) -> Arc<str> {
-        choose(&NewName::Random(base.into()))
+        choose(&NewName::Random(base.into()), &Chance::system())
     }
 
     // proves: deployment/A-9
@@ -67,7 +62,10 @@ mod tests {
 
     #[test]
     fn exact_names_stay() {
-        assert_eq!(&*choose(&NewName::Exact("web-7f9c".into())), "web-7f9c");
+        assert_eq!(
+            &*choose(&NewName::Exact("web-7f9c".into()), &Chance::system()),
+            "web-7f9c"
+        );
     }
 
     #[test]

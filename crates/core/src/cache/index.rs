@@ -1,17 +1,18 @@
 //! Sets of shared objects, found by key or by something that many of them have in common.
 
 use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
-use std::hash::{Hash, Hasher};
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::id::ObjectKey;
 use crate::meta::Object;
 
-/// A set of shared objects with at most one per key. It costs about a dozen bytes per member: the keys are those that the
-/// objects carry themselves.
+/// A set of shared objects with at most one per key, in the order of their keys. It costs about a dozen bytes per member:
+/// the keys are those that the objects carry themselves.
 #[derive(Debug)]
-pub(super) struct Shelf<T>(HashSet<Entry<T>>);
+pub(super) struct Shelf<T>(BTreeSet<Entry<T>>);
 
 impl<T: Object> Shelf<T> {
     /// The member under `key`.
@@ -29,7 +30,7 @@ impl<T: Object> Shelf<T> {
         self.0.take(key).map(|entry| entry.0)
     }
 
-    /// All members, in no particular order.
+    /// All members in the order of their keys.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
         self.0.iter().map(|entry| &entry.0)
     }
@@ -42,7 +43,7 @@ impl<T: Object> Shelf<T> {
 
 impl<T> Default for Shelf<T> {
     fn default() -> Self {
-        Self(HashSet::new())
+        Self(BTreeSet::new())
     }
 }
 
@@ -70,7 +71,7 @@ impl<G: Eq + Hash, T: Object> Index<G, T> {
         }
     }
 
-    /// All objects of `group`, in no particular order.
+    /// All objects of `group` in the order of their keys.
     pub(super) fn members<Q>(&self, group: &Q) -> Vec<Arc<T>>
     where
         G: Borrow<Q>,
@@ -119,8 +120,14 @@ impl<T: Object> PartialEq for Entry<T> {
 
 impl<T: Object> Eq for Entry<T> {}
 
-impl<T: Object> Hash for Entry<T> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key().hash(state);
+impl<T: Object> PartialOrd for Entry<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T: Object> Ord for Entry<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(other.key())
     }
 }

@@ -60,7 +60,7 @@ impl<T: Object> Store<T> {
         self.shelves.read().objects.get(key).cloned()
     }
 
-    /// All objects whose controller has this uid, whatever their namespace.
+    /// All objects whose controller has this uid, whatever their namespace, in the order of their keys.
     pub fn controlled_by(&self, owner: &Uid) -> Vec<Arc<T>> {
         self.shelves.read().by_controller.members(owner)
     }
@@ -71,17 +71,17 @@ impl<T: Object> Store<T> {
         self.shelves.read().unread.of(owner)
     }
 
-    /// All objects of the namespace without a controller.
+    /// All objects of the namespace without a controller, in the order of their keys.
     pub fn orphans_in(&self, namespace: &str) -> Vec<Arc<T>> {
         self.shelves.read().orphans.members(namespace)
     }
 
-    /// All objects of the namespace.
+    /// All objects of the namespace in the order of their keys.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<T>> {
         self.shelves.read().by_namespace.members(namespace)
     }
 
-    /// Every key.
+    /// Every key, in order.
     pub fn keys(&self) -> Vec<ObjectKey> {
         let shelves = self.shelves.read();
         shelves.objects.iter().map(|object| object.meta().key.clone()).collect()
@@ -134,14 +134,13 @@ impl<T: Object> Store<T> {
     /// version to that of the list (which may be lower than before, if the server was restored from a backup).
     pub fn finish_list(&self, present: &HashSet<ObjectKey>, version: ResourceVersion) -> Vec<Delta<T>> {
         let mut shelves = self.shelves.write();
-        let mut missing: Vec<ObjectKey> = shelves
+        let missing: Vec<ObjectKey> = shelves
             .objects
             .iter()
             .map(|object| &object.meta().key)
             .filter(|key| !present.contains(*key))
             .cloned()
             .collect();
-        missing.sort_unstable();
         shelves.unread.retain(present);
         shelves.seen = Some(version);
         missing.iter().filter_map(|key| shelves.remove(key)).collect()

@@ -33,6 +33,17 @@ pub enum ClientError {
     Refused(String),
 }
 
+/// What a connection reports instead of an answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectionError {
+    /// It could not be made: the server has not seen the request.
+    #[error(transparent)]
+    NotMade(BoxError),
+    /// It broke: the server may have carried the request out.
+    #[error(transparent)]
+    Broke(BoxError),
+}
+
 /// Why a call has no answer. Found in [`kube::Error::Service`].
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {

@@ -13,21 +13,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderValue;
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, Uri};
+use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use kube::Config;
 use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use parking_lot::Mutex;
-use tower::{BoxError, ServiceBuilder};
+use tower::{BoxError, Service, ServiceBuilder};
 
 use self::stack::{Shared, Stack};
 use crate::queue::bucket::TokenBucket;
 use crate::time::SharedClock;
 
 pub(crate) use error::in_one_line;
-pub use error::{CallError, ClientError};
+pub use error::{CallError, ClientError, ConnectionError};
 /// The client that everything below is built on; named here so that only this module and the senders import kube.
 pub use kube::Client;
 pub use metrics::ClientMetrics;
@@ -40,13 +42,20 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_PROBES: u32 = 3;
 
-/// How to reach the API server, and how hard to press it.
+/// How to reach the API server, and how to call it.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     /// A kubeconfig file. Without it: the pod's service account, else the default kubeconfig.
     pub kubeconfig: Option<PathBuf>,
     /// A context of the kubeconfig other than its current one.
     pub context: Option<String>,
+    /// How calls behave.
+    pub calls: CallOptions,
+}
+
+/// How the calls of a client behave.
+#[derive(Clone, Debug)]
+pub struct CallOptions {
     /// `User-Agent` of every request: component and version.
     pub user_agent: String,
     /// Client-side rate limit; watches are exempt. `None` leaves pacing to the server's own flow control.
@@ -96,20 +105,6 @@ pub async fn build(
     if let Some(proxy) = &config.proxy_url {
         return Err(ClientError::Unusable(format!("proxies ({proxy}) are not supported")));
     }
-    let user_agent = HeaderValue::from_str(&options.user_agent).map_err(|error| unusable(&error))?;
-    let shared = Shared {
-        server: config.cluster_url.to_string().trim_end_matches('/').to_owned(),
-        host: config
-            .cluster_url
-            .authority()
-            .map(ToString::to_string)
-            .unwrap_or_default(),
-        user_agent,
-        timeout: options.timeout,
-        bucket: options.rate.map(bucket).transpose()?,
-        metrics: metrics.clone(),
-        clock,
-    };
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -120,18 +115,63 @@ pub async fn build(
     let connector = config
         .rustls_https_connector_with_connector(tcp)
         .map_err(|error| unusable(&error))?;
-    let pool = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
+    let pool = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
     let connection = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer().map_err(|error| unusable(&error))?)
         .layer(config.extra_headers_layer().map_err(|error| unusable(&error))?)
-        .map_err(BoxError::from)
+        .map_err(connection_error)
         .service(pool);
+    let stack = stack(connection, &config.cluster_url, &options.calls, metrics, clock)?;
+    Ok(kube::Client::new(stack, config.default_namespace))
+}
+
+/// A client over any connection to the server at `server`, such as a simulated one, with the layers that [`build`] puts
+/// around a real one. The connection reports a [`ConnectionError`] where it has no answer.
+pub fn over<S, B>(
+    connection: S,
+    server: &Uri,
+    options: &CallOptions,
+    metrics: &ClientMetrics,
+    clock: SharedClock,
+) -> Result<kube::Client, ClientError>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let stack = stack(connection, server, options, metrics, clock)?;
+    Ok(kube::Client::new(stack, "default"))
+}
+
+fn stack<S>(
+    connection: S,
+    server: &Uri,
+    options: &CallOptions,
+    metrics: &ClientMetrics,
+    clock: SharedClock,
+) -> Result<Stack<S>, ClientError> {
+    let shared = Shared {
+        server: server.to_string().trim_end_matches('/').to_owned(),
+        host: server.authority().map(ToString::to_string).unwrap_or_default(),
+        user_agent: HeaderValue::from_str(&options.user_agent).map_err(|error| unusable(&error))?,
+        timeout: options.timeout,
+        bucket: options.rate.map(bucket).transpose()?,
+        metrics: metrics.clone(),
+        clock,
+    };
     let shared = Arc::new(shared);
-    Ok(kube::Client::new(
-        Stack { connection, shared },
-        config.default_namespace,
-    ))
+    Ok(Stack { connection, shared })
+}
+
+fn connection_error(error: legacy::Error) -> BoxError {
+    let error = if error.is_connect() {
+        ConnectionError::NotMade(error.into())
+    } else {
+        ConnectionError::Broke(error.into())
+    };
+    error.into()
 }
 
 /// Asks the server for its version, such as `v1.37.2`: shows whether address, certificate authority and credentials work.

@@ -18,7 +18,7 @@ use tower::{BoxError, Service, ServiceExt};
 
 use super::metrics::ClientMetrics;
 use super::retry::{Attempt, History, retry_after};
-use super::{CallError, Permit};
+use super::{CallError, ConnectionError, Permit};
 use crate::queue::bucket::TokenBucket;
 use crate::time::SharedClock;
 
@@ -194,10 +194,10 @@ fn classified(server: &str, source: BoxError) -> CallError {
     let server = server.to_owned();
     let first: &(dyn StdError + 'static) = &*source;
     let connection = std::iter::successors(Some(first), |error| (*error).source())
-        .find_map(|error| error.downcast_ref::<hyper_util::client::legacy::Error>());
+        .find_map(|error| error.downcast_ref::<ConnectionError>());
     match connection {
-        Some(error) if error.is_connect() => CallError::NotSent { server, source },
-        Some(_) => CallError::Broken { server, source },
+        Some(ConnectionError::NotMade(_)) => CallError::NotSent { server, source },
+        Some(ConnectionError::Broke(_)) => CallError::Broken { server, source },
         // Made by a layer in front of the connection: a token that cannot be read, a login program that failed.
         None => CallError::Unprepared { server, source },
     }

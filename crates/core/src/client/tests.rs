@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response};
+use http::{Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
 use kube::client::Body;
 use parking_lot::Mutex;
 use tower::BoxError;
 
-use super::stack::{Shared, Stack};
-use super::{CallError, ClientError, ClientMetrics, ClientOptions, Permit, Rate, bucket, build, probe};
+use super::{
+    CallError, CallOptions, ClientError, ClientMetrics, ClientOptions, ConnectionError, Permit, Rate, build, over,
+    probe,
+};
 use crate::metrics::Metrics;
 use crate::time::{Clock, SystemClock};
 
@@ -20,6 +22,8 @@ use crate::time::{Clock, SystemClock};
 enum Answer {
     Status(u16, Option<u64>),
     Never,
+    NotMade,
+    Broke,
 }
 
 /// A connection that answers in the order of its script and remembers what it was sent.
@@ -53,6 +57,8 @@ impl Script {
         let next = self.answers.lock().pop_front();
         match next.unwrap_or(Answer::Status(200, None)) {
             Answer::Never => std::future::pending().await,
+            Answer::NotMade => Err(ConnectionError::NotMade("refused".into()).into()),
+            Answer::Broke => Err(ConnectionError::Broke("reset".into()).into()),
             Answer::Status(code, wait) => {
                 let response = Response::builder().status(code);
                 let response = wait
@@ -65,22 +71,23 @@ impl Script {
 
     fn client(&self, rate: Option<Rate>) -> kube::Client {
         let script = self.clone();
-        let shared = Shared {
-            server: "https://example.com".to_owned(),
-            host: "example.com".to_owned(),
-            user_agent: HeaderValue::from_static("test/1"),
-            timeout: Duration::from_secs(30),
-            bucket: rate.map(|rate| bucket(rate).unwrap()),
-            metrics: self.metrics.register(ClientMetrics::register),
-            clock: Arc::new(SystemClock),
-        };
+        let options = calls(rate, 30);
+        let metrics = self.metrics.register(ClientMetrics::register);
         let connection = tower::service_fn(move |request| script.clone().answer(request));
-        let shared = Arc::new(shared);
-        kube::Client::new(Stack { connection, shared }, "default")
+        let server = Uri::from_static("https://example.com");
+        over(connection, &server, &options, &metrics, Arc::new(SystemClock)).unwrap()
     }
 
     fn sent(&self) -> usize {
         self.sent.lock().len()
+    }
+}
+
+fn calls(rate: Option<Rate>, timeout_seconds: u64) -> CallOptions {
+    CallOptions {
+        user_agent: "test/1".to_owned(),
+        rate,
+        timeout: Duration::from_secs(timeout_seconds),
     }
 }
 
@@ -193,6 +200,28 @@ async fn a_call_without_an_answer_ends_after_its_time_limit() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_create_is_repeated_if_no_connection_was_made_and_not_if_one_broke() {
+    let script = Script::of(&[Answer::NotMade, Answer::NotMade, Answer::Broke]);
+    let answer = script
+        .client(None)
+        .send(request("POST", "/api/v1/namespaces/a/pods"))
+        .await;
+    assert!(matches!(call_error(answer), CallError::Broken { .. }));
+    assert_eq!(script.sent(), 3);
+    let script = Script::of(&[Answer::NotMade; 9]);
+    let answer = script
+        .client(None)
+        .send(request("POST", "/api/v1/namespaces/a/pods"))
+        .await;
+    let error = call_error(answer);
+    assert!(matches!(error, CallError::NotSent { .. }));
+    assert_eq!(
+        super::in_one_line(&error),
+        "no connection to https://example.com: refused"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_watch_has_no_time_limit_no_rate_limit_and_no_repetition() {
     let script = Script::of(&[Answer::Status(503, Some(1)), Answer::Status(200, None), Answer::Never]);
     let client = script.client(Some(Rate {
@@ -229,9 +258,7 @@ fn options(kubeconfig: &std::path::Path) -> ClientOptions {
     ClientOptions {
         kubeconfig: Some(kubeconfig.to_owned()),
         context: None,
-        user_agent: "test/1".to_owned(),
-        rate: None,
-        timeout: Duration::from_secs(5),
+        calls: calls(None, 5),
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
+use crate::chance::Chance;
 use crate::events::recorder::{EventMetrics, Feed, Said};
 use crate::events::series::{Entry, Series};
 use crate::events::sink::{Refusal, Sink};
@@ -38,12 +39,13 @@ pub enum Finish {
 
 impl Scribe {
     /// Writes what comes out of `feed` into `sink`, one event at a time.
-    pub fn start<S: Sink>(feed: Feed, sink: S, clock: SharedClock, metrics: &EventMetrics) -> Self {
+    pub fn start<S: Sink>(feed: Feed, sink: S, clock: SharedClock, chance: Chance, metrics: &EventMetrics) -> Self {
         let (stop, give_up) = (CancellationToken::new(), CancellationToken::new());
         let pen = Pen {
             series: Series::default(),
             sink,
             clock,
+            chance,
             metrics: metrics.clone(),
             stopped: stop.clone(),
             given_up: give_up.clone(),
@@ -72,6 +74,7 @@ struct Pen<S> {
     series: Series,
     sink: S,
     clock: SharedClock,
+    chance: Chance,
     metrics: EventMetrics,
     stopped: CancellationToken,
     given_up: CancellationToken,
@@ -82,11 +85,12 @@ impl<S: Sink> Pen<S> {
         let stopped = self.stopped.clone();
         loop {
             tokio::select! {
+                biased;
+                () = stopped.cancelled() => break,
                 said = feed.next() => match said {
                     Some(said) => self.write(said).await,
                     None => return,
                 },
-                () = stopped.cancelled() => break,
             }
         }
         while let Some(said) = feed.try_next().filter(|_| !self.given_up.is_cancelled()) {
@@ -95,7 +99,7 @@ impl<S: Sink> Pen<S> {
     }
 
     async fn write(&mut self, said: Said) {
-        let Ok(entry) = self.series.correlate(said, self.clock.instant(), rand::random()) else {
+        let Ok(entry) = self.series.correlate(said, self.clock.instant(), self.chance.number()) else {
             self.metrics.limited.inc();
             return;
         };
@@ -125,7 +129,7 @@ impl<S: Sink> Pen<S> {
                 return Err(refusal);
             }
             let pause = if tries == 1 {
-                PAUSE.mul_f64(rand::random())
+                PAUSE.mul_f64(self.chance.fraction())
             } else {
                 PAUSE
             };
@@ -212,7 +216,7 @@ mod tests {
         };
         Bench {
             recorder,
-            scribe: Scribe::start(feed, sink, Arc::new(SystemClock), &event_metrics),
+            scribe: Scribe::start(feed, sink, Arc::new(SystemClock), Chance::system(), &event_metrics),
             calls,
             metrics,
         }

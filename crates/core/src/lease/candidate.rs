@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
+use crate::chance::Chance;
 use crate::lease::elect::{Answer, Ask, Elector, Moment, Step};
 use crate::lease::fence::Fence;
 use crate::lease::hold::{Candidacy, LeaseMetrics, Standing};
@@ -29,6 +30,7 @@ pub(super) struct Candidate<L> {
     elector: Elector,
     fence: Fence,
     clock: SharedClock,
+    chance: Chance,
     status: Gauge,
     slow_path: Counter,
 }
@@ -48,7 +50,14 @@ enum Attempt {
 }
 
 impl<L: Lock> Candidate<L> {
-    pub(super) fn new(candidacy: Candidacy, lock: L, fence: Fence, clock: SharedClock, metrics: &LeaseMetrics) -> Self {
+    pub(super) fn new(
+        candidacy: Candidacy,
+        lock: L,
+        fence: Fence,
+        clock: SharedClock,
+        chance: Chance,
+        metrics: &LeaseMetrics,
+    ) -> Self {
         let (status, slow_path) = metrics.of(&candidacy.lease);
         Self {
             sightings: lock.sightings(),
@@ -57,6 +66,7 @@ impl<L: Lock> Candidate<L> {
             candidacy,
             fence,
             clock,
+            chance,
             status,
             slow_path,
         }
@@ -100,6 +110,7 @@ impl<L: Lock> Candidate<L> {
             }
             let wait = self.pause();
             tokio::select! {
+                biased;
                 () = stopped.cancelled() => {}
                 () = time::sleep(wait) => {}
                 () = self.vacancy() => {}
@@ -111,7 +122,7 @@ impl<L: Lock> Candidate<L> {
     /// How long to wait before the next attempt to acquire: no longer than until the record that was last seen expires.
     fn pause(&self) -> Duration {
         let retry = self.candidacy.timing.retry;
-        let pause = retry.mul_f64(1.0 + JITTER * rand::random::<f64>());
+        let pause = retry.mul_f64(1.0 + JITTER * self.chance.fraction());
         let left = self.elector.expires_in(self.clock.instant());
         left.map_or(pause, |left| pause.min(left))
     }
@@ -151,6 +162,7 @@ impl<L: Lock> Candidate<L> {
         loop {
             let left = held_until.saturating_duration_since(self.clock.instant());
             tokio::select! {
+                biased;
                 () = stopped.cancelled() => return Ending::Stopped,
                 () = time::sleep(self.candidacy.timing.retry.min(left)) => {}
                 () = self.challenge() => {}
@@ -367,7 +379,14 @@ mod tests {
         };
         let clock = Arc::new(RuntimeClock::starting_at(wall));
         Process {
-            campaign: Campaign::start(candidacy, lock.clone(), fence.clone(), clock, &lease_metrics),
+            campaign: Campaign::start(
+                candidacy,
+                lock.clone(),
+                fence.clone(),
+                clock,
+                Chance::system(),
+                &lease_metrics,
+            ),
             fence,
             metrics,
         }

@@ -8,6 +8,7 @@ use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::chance::Chance;
 use crate::lease::candidate::Candidate;
 use crate::lease::elect::Timing;
 use crate::lease::fence::Fence;
@@ -90,11 +91,12 @@ impl Campaign {
         lock: L,
         fence: Fence,
         clock: SharedClock,
+        chance: Chance,
         metrics: &LeaseMetrics,
     ) -> Self {
         let (sender, standing) = watch::channel(Standing::Standby);
         let stop = CancellationToken::new();
-        let candidate = Candidate::new(candidacy, lock, fence, clock, metrics);
+        let candidate = Candidate::new(candidacy, lock, fence, clock, chance, metrics);
         let task = spawn::spawn("election", candidate.run(sender, stop.clone()));
         Self { standing, stop, task }
     }

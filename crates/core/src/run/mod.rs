@@ -13,8 +13,8 @@ pub mod telemetry;
 pub use args::RunArgs;
 pub use process::{Ended, Parts, Process, Program};
 pub use site::{Due, Site, Wakes};
-pub use spawn::{Task, spawn};
-pub use start::main;
+pub use spawn::{Gate, Task, spawn};
+pub use start::{Calls, main};
 
 #[cfg(test)]
 mod tests;

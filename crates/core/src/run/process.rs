@@ -8,6 +8,7 @@ use futures::future::join_all;
 
 use crate::act::metrics::ActMetrics;
 use crate::cache::{CacheAids, CacheMetrics, Scope};
+use crate::chance::Chance;
 use crate::client::Client;
 use crate::events::{EventMetrics, Finish};
 use crate::labels::Interner;
@@ -55,6 +56,10 @@ pub struct Parts {
     pub election: Client,
     /// Time.
     pub clock: SharedClock,
+    /// Random numbers.
+    pub chance: Chance,
+    /// The name of the machine or pod; part of its identity in the election.
+    pub host: String,
     /// What it exports.
     pub metrics: Metrics,
 }
@@ -76,6 +81,7 @@ pub struct Process {
     site: Site,
     election: Option<Election>,
     clock: SharedClock,
+    chance: Chance,
 }
 
 /// How it comes to lead.
@@ -92,10 +98,15 @@ impl Process {
         let elects = parts.args.election.leader_elect;
         let fence = if elects { Fence::closed() } else { Fence::open() };
         let election = elects.then(|| election(&parts, fence.clone()));
-        let clock = Arc::clone(&parts.clock);
+        let (clock, chance) = (Arc::clone(&parts.clock), parts.chance.clone());
         let mut site = Site::new(supplies(parts, fence));
         install(&mut site);
-        Self { site, election, clock }
+        Self {
+            site,
+            election,
+            clock,
+            chance,
+        }
     }
 
     /// Whether it is ready.
@@ -112,10 +123,12 @@ impl Process {
         let _filling: Vec<Task<_>> = self.site.caches.iter().map(start).collect();
         let mut campaign = None;
         tokio::select! {
-            why = self.lead(&mut campaign) => return Err(Ended::LeaseLost(why)),
+            biased;
             () = stops.next() => tracing::info!("asked to stop"),
+            why = self.lead(&mut campaign) => return Err(Ended::LeaseLost(why)),
         }
         tokio::select! {
+            biased;
             () = stop_in_order(self.site, campaign) => Ok(()),
             () = stops.next() => Err(Ended::Hurried),
         }
@@ -127,7 +140,7 @@ impl Process {
         let Some(election) = &self.election else {
             match self.work().await {}
         };
-        let campaign = campaign.insert(election.stand(Arc::clone(&self.clock)));
+        let campaign = campaign.insert(election.stand(Arc::clone(&self.clock), self.chance.clone()));
         campaign.leading().await;
         let leading = async {
             // What the former leader wrote last may not be in these caches yet: list anew before acting on them.
@@ -135,6 +148,7 @@ impl Process {
             self.work().await
         };
         tokio::select! {
+            biased;
             why = campaign.lost() => why,
             never = leading => match never {},
         }
@@ -144,11 +158,11 @@ impl Process {
         tracing::info!("leading");
         self.open();
         loop {
+            let resync = RESYNC.mul_f64(1.0 + self.chance.fraction());
             tokio::select! {
-                () = tokio::time::sleep(RESYNC.mul_f64(1.0 + rand::random::<f64>())) => {
-                    self.site.loops.iter().for_each(Loop::resync);
-                }
+                biased;
                 () = self.site.other_history.noticed() => self.start_over().await,
+                () = tokio::time::sleep(resync) => self.site.loops.iter().for_each(Loop::resync),
             }
         }
     }
@@ -187,20 +201,19 @@ impl Process {
 }
 
 impl Election {
-    fn stand(&self, clock: SharedClock) -> Campaign {
-        let lock = self.lock.clone();
-        Campaign::start(self.candidacy.clone(), lock, self.fence.clone(), clock, &self.metrics)
+    fn stand(&self, clock: SharedClock, chance: Chance) -> Campaign {
+        let (candidacy, lock) = (self.candidacy.clone(), self.lock.clone());
+        Campaign::start(candidacy, lock, self.fence.clone(), clock, chance, &self.metrics)
     }
 }
 
 fn election(parts: &Parts, fence: Fence) -> Election {
     let flags = &parts.args.election;
     let name = flags.lease_name.as_deref().unwrap_or(parts.program.name);
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     Election {
         candidacy: Candidacy {
             lease: name.to_owned(),
-            identity: format!("{}_{:016x}", host.trim(), rand::random::<u64>()),
+            identity: format!("{}_{:016x}", parts.host, parts.chance.number()),
             timing: Timing::UPSTREAM,
         },
         lock: LeaseLock::new(
@@ -227,6 +240,7 @@ fn supplies(parts: Parts, fence: Fence) -> Supplies {
         scope: args.server.namespace.map_or(Scope::All, Scope::Namespace),
         aids: CacheAids {
             clock: parts.clock,
+            chance: parts.chance,
             interner: Arc::new(Interner::default()),
             metrics: metrics.register(CacheMetrics::register),
         },

@@ -31,6 +31,7 @@ impl Signals {
 impl Stops for Signals {
     async fn next(&mut self) {
         tokio::select! {
+            biased;
             _ = self.term.recv() => {}
             _ = self.interrupt.recv() => {}
         }

@@ -21,7 +21,6 @@ use crate::metrics::Metrics;
 use crate::queue::{Priority, Queue, QueueMetrics, Turn, Workers};
 use crate::reconcile::{Reconciler, ReconcilerParts, ToldMetrics};
 use crate::run::history::OtherHistory;
-use crate::time::SharedClock;
 use crate::workload::Workload;
 
 /// What all caches and loops of a process share, and where they are collected.
@@ -212,17 +211,18 @@ impl Site {
             counters,
             ..
         } = &self.supplies;
-        let clock: &SharedClock = &aids.clock;
+        let CacheAids { clock, chance, .. } = aids;
         let ledger = Arc::new(Ledger::new(W::KIND));
         let (recorder, feed) = events::recorder(Arc::clone(clock), &counters.events);
         let sink = self.sink(W::COMPONENT);
-        let scribe = Scribe::start(feed, sink, Arc::clone(clock), &counters.events);
+        let scribe = Scribe::start(feed, sink, Arc::clone(clock), chance.clone(), &counters.events);
         let executor = Executor::new(ExecutorParts {
             live: self.live(),
             ledger: Arc::clone(&ledger),
             recorder,
             metrics: counters.act.clone(),
             clock: Arc::clone(clock),
+            chance: chance.clone(),
         });
         let queue = Queue::new(W::QUEUE, W::RETRIES, Arc::clone(clock), &counters.queue);
         let own: (Kind, Arc<dyn Progress>) = (W::KIND, roots.store());

@@ -1,11 +1,16 @@
 //! The one place that starts tasks: they have names, they do not outlive their owner, and a panic ends the process.
 
+mod gate;
+
 use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
 use tokio_util::task::AbortOnDropHandle;
+
+pub use self::gate::Gate;
+use self::gate::Gated;
 
 /// Exit code of a process whose task panicked, the same as that of a panic in `main`.
 pub const PANICKED: i32 = 101;
@@ -17,20 +22,32 @@ pub type Task<T> = AbortOnDropHandle<T>;
 ///
 /// A panic in it ends the process with [`PANICKED`]: a controller that has lost a watch or its lease renewal without
 /// noticing is worse than one that restarts. Turns of a queue are the exception; [`crate::queue::workers`] catches those.
+/// Behind a [`Gate`] only the simulated process ends.
 #[allow(clippy::disallowed_methods, reason = "the one place that calls tokio::spawn")]
 pub fn spawn<F>(name: &'static str, future: F) -> Task<F::Output>
 where
     F: Future<Output: Send> + Send + 'static,
 {
-    AbortOnDropHandle::new(tokio::spawn(async move {
-        match caught(future).await {
-            Ok(output) => output,
-            Err(panic) => {
-                tracing::error!(task = name, panic, "a task panicked, the process ends");
-                std::process::exit(PANICKED)
-            }
-        }
-    }))
+    let gate = Gate::current();
+    let simulated = gate.clone();
+    let watched = async move {
+        let panic = match caught(future).await {
+            Ok(output) => return output,
+            Err(panic) => panic,
+        };
+        tracing::error!(task = name, panic, "a task panicked, the process ends");
+        let Some(gate) = simulated else {
+            std::process::exit(PANICKED)
+        };
+        gate.end_by_panic(panic);
+        std::future::pending().await
+    };
+    let Some(gate) = gate else {
+        return AbortOnDropHandle::new(tokio::spawn(watched));
+    };
+    let task = tokio::spawn(Gated::new(gate.clone(), name, watched));
+    gate.admit(task.abort_handle());
+    AbortOnDropHandle::new(task)
 }
 
 /// Runs `future`; a panic in it becomes an error that carries the panic's message.

@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::{self, Client, ClientMetrics, ClientOptions, Rate};
+use crate::chance::Chance;
+use crate::client::{self, CallOptions, Client, ClientMetrics, ClientOptions, Rate};
 use crate::metrics::{Metrics, ProcessMetrics};
 use crate::run::admin::Admin;
 use crate::run::args::RunArgs;
@@ -58,6 +59,8 @@ async fn serve(program: Program, args: &RunArgs, install: impl FnOnce(&mut Site)
         work: clients.work,
         election: clients.election,
         clock,
+        chance: Chance::system(),
+        host: host(),
         metrics: metrics.clone(),
     };
     let process = Process::assemble(parts, install);
@@ -79,22 +82,52 @@ impl Clients {
     async fn build(program: Program, args: &RunArgs, metrics: &Metrics, clock: &SharedClock) -> anyhow::Result<Self> {
         let counters = metrics.register(ClientMetrics::register);
         let server = &args.server;
+        let options = |calls| ClientOptions {
+            kubeconfig: server.kubeconfig.clone(),
+            context: server.context.clone(),
+            calls,
+        };
+        let Calls { work, election } = Calls::of(program, args);
+        Ok(Self {
+            work: client::build(&options(work), &counters, Arc::clone(clock)).await?,
+            election: client::build(&options(election), &counters, Arc::clone(clock)).await?,
+        })
+    }
+}
+
+/// How the calls of a process behave.
+#[derive(Clone, Debug)]
+pub struct Calls {
+    /// Those for its work.
+    pub work: CallOptions,
+    /// Those for its election.
+    pub election: CallOptions,
+}
+
+impl Calls {
+    /// Those of this program with these flags.
+    pub fn of(program: Program, args: &RunArgs) -> Self {
         let rate = args.load.qps.map(|per_second| Rate {
             per_second,
             burst: args.load.burst.map_or_else(|| twice(per_second), NonZeroU32::get),
         });
-        let options = |rate| ClientOptions {
-            kubeconfig: server.kubeconfig.clone(),
-            context: server.context.clone(),
+        let election = CallOptions {
             user_agent: format!("{}/{}", program.name, program.version),
-            rate,
+            rate: None,
             timeout: CALL_TIMEOUT,
         };
-        Ok(Self {
-            work: client::build(&options(rate), &counters, Arc::clone(clock)).await?,
-            election: client::build(&options(None), &counters, Arc::clone(clock)).await?,
-        })
+        let work = CallOptions {
+            rate,
+            ..election.clone()
+        };
+        Self { work, election }
     }
+}
+
+/// The name of this machine or pod; empty where the kernel does not tell.
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
 }
 
 fn twice(per_second: f64) -> u32 {

@@ -1,5 +1,34 @@
 //! A controller under simulation: the same code as in production, on a machine whose time, network and API server are ours.
 //!
 //! - [`server`] is an API server in memory: a plain state machine that knows exactly the requests that controllers send.
+//! - [`scenario`] is what a user does; [`node`] is how pods fare.
+//! - [`schedule`] is what goes wrong, and when: data, drawn from a [`seed`].
+//! - [`run`] plays a story, undisturbed or disturbed, and judges it; [`oracle`] is what must hold in every history; [`trace`]
+//!   is what happened, for people.
+//!
+//! Everything happens on one thread, on tokio's paused time, in an order that follows from the seed.
 
+mod agenda;
+
+mod clock;
+mod connection;
+mod faults;
+mod network;
+pub mod node;
+pub mod oracle;
+mod order;
+mod process;
+mod run;
+pub mod scenario;
+pub mod schedule;
+pub mod seed;
 pub mod server;
+mod survey;
+pub mod trace;
+mod watches;
+mod world;
+
+pub use order::Order;
+pub use process::Controller;
+pub use run::{End, History, Simulation};
+pub use survey::{Case, Failure, Findings, Survey, exhaustive};

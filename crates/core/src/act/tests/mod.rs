@@ -16,6 +16,7 @@ use super::executor::{Executor, ExecutorParts};
 use super::{Ledger, Live};
 use crate::act::metrics::ActMetrics;
 use crate::cache::Delta;
+use crate::chance::Chance;
 use crate::events::recorder::{EventMetrics, Feed, recorder};
 use crate::expectations::Settlement;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
@@ -93,6 +94,7 @@ pub(crate) fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send
         recorder,
         metrics: ActMetrics::default(),
         clock,
+        chance: Chance::system(),
     });
     World {
         executor,

@@ -23,6 +23,7 @@ use self::feed::Stream;
 use self::frame::{Ending, Frame, Page};
 use self::step::{Ask, Change, History, Machine, Method};
 use super::{Delta, Store};
+use crate::chance::Chance;
 use crate::id::{Kind, ObjectKey};
 use crate::labels::Interner;
 use crate::meta::{DecodeError, Object};
@@ -65,6 +66,8 @@ pub struct Cache<T: Object> {
 pub struct CacheAids {
     /// Where they read the time.
     pub clock: SharedClock,
+    /// What spreads their requests.
+    pub chance: Chance,
     /// What makes equal strings of different objects one.
     pub interner: Arc<Interner>,
     /// What they count.
@@ -159,22 +162,23 @@ impl<T: Object> Cache<T> {
         loop {
             let started = self.aids.clock.instant();
             let ended = tokio::select! {
-                ended = follower.attempt() => ended,
+                biased;
                 () = self.refresh.notified() => {
                     follower.restart();
                     continue;
                 }
+                ended = follower.attempt() => ended,
             };
             if let Err(ending) = ended {
                 let now = self.aids.clock.instant();
                 self.lost(now);
-                let wait = follower
-                    .machine
-                    .ended(&ending, now.saturating_duration_since(started), rand::random());
+                let lasted = now.saturating_duration_since(started);
+                let wait = follower.machine.ended(&ending, lasted, self.aids.chance.fraction());
                 self.report(&ending, wait);
                 tokio::select! {
-                    () = tokio::time::sleep(wait) => {}
+                    biased;
                     () = self.refresh.notified() => follower.restart(),
+                    () = tokio::time::sleep(wait) => {}
                 }
             }
         }
@@ -286,7 +290,8 @@ impl<T: Object> Follower<'_, T> {
 
     async fn stream(&mut self, ask: &Ask) -> Result<(), Ending> {
         let cache = self.cache;
-        let lifetime = LIFETIME + Duration::from_secs_f64(rand::random::<f64>() * LIFETIME_SPREAD_SECONDS);
+        let spread = cache.aids.chance.fraction() * LIFETIME_SPREAD_SECONDS;
+        let lifetime = LIFETIME + Duration::from_secs_f64(spread);
         let mut stream = cache.feed.open(T::KIND, ask, lifetime).await?;
         cache.heard();
         loop {

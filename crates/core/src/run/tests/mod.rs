@@ -14,6 +14,7 @@ use self::server::Server;
 use super::signals::Stops;
 use super::spawn::{Task, spawn};
 use super::{Ended, Parts, Process, Program, RunArgs};
+use crate::chance::Chance;
 use crate::metrics::Metrics;
 use crate::run::admin::Health;
 use crate::time::{Clock, SystemClock};
@@ -42,6 +43,8 @@ fn start(server: &Server, who: &str, flags: &[&str]) -> Running {
         work: server.client(who),
         election: server.client(who),
         clock: Arc::new(SystemClock),
+        chance: Chance::system(),
+        host: who.to_owned(),
         metrics: Metrics::default(),
     };
     let process = Process::assemble(parts, toy::install);

@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::{bookmark, event, initial_end, page, status};
 use crate::cache::sample::{Thing, key, spoiled, thing};
 use crate::cache::{Cache, CacheAids, CacheMetrics, Delta, Feed, Progress, Scope};
+use crate::chance::Chance;
 use crate::metrics::Metrics;
 use crate::run::spawn::{Task, spawn};
 use crate::time::{Clock, SystemClock};
@@ -80,6 +81,7 @@ pub(super) fn cache(script: &Script, scope: Scope) -> (Cache<Thing>, Metrics) {
     let metrics = Metrics::default();
     let aids = CacheAids {
         clock: Arc::new(SystemClock),
+        chance: Chance::system(),
         interner: Arc::default(),
         metrics: metrics.register(CacheMetrics::register),
     };

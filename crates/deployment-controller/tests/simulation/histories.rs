@@ -1,0 +1,41 @@
+//! Random trouble from random seeds.
+
+use std::time::Duration;
+
+use testkit::simulation::schedule::{Trouble, draw};
+use testkit::simulation::seed::Seed;
+use testkit::simulation::{Case, Order, Survey};
+
+use crate::{simulation, stories};
+
+/// How many histories every run of the tests plays; `cargo xtask simulate` plays others.
+const SEEDS: u64 = 300;
+
+fn survey() -> Survey {
+    Survey::of(
+        stories::all()
+            .into_iter()
+            .map(|scenario| simulation(scenario.replicas(2))),
+    )
+}
+
+/// The history of a seed: it says which story, and what goes wrong.
+fn case(survey: &Survey, number: u64) -> Case {
+    let count = survey.stories().len() as u64;
+    let story = usize::try_from(number % count).unwrap_or_default();
+    let seed = Seed(number);
+    let trouble = Trouble::everything(2, Duration::from_mins(1));
+    Case {
+        story,
+        seed,
+        schedule: draw(seed, &trouble),
+    }
+}
+
+#[test]
+fn histories_with_random_trouble_come_to_the_same_end() {
+    let (survey, order) = (survey(), Order::or_the_first(SEEDS));
+    let findings = order.play(&survey, |number| case(&survey, number));
+    findings.check();
+    assert_eq!(findings.histories, order.seeds);
+}

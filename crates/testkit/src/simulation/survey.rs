@@ -1,0 +1,166 @@
+//! Many histories at once, on all processors; what failed comes back small enough to read.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::run::{End, History, Simulation};
+use super::schedule::{Fault, Schedule, Side, When, shrunk};
+use super::seed::Seed;
+
+/// After so many failures no new history begins.
+const ENOUGH: usize = 3;
+/// How much of a failed history is shown.
+const SHOWN: usize = 120;
+
+/// Stories, and what each comes to if nothing goes wrong.
+#[derive(Debug)]
+pub struct Survey {
+    stories: Vec<(Simulation, End)>,
+}
+
+/// A history to play.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Which story.
+    pub story: usize,
+    /// From which seed.
+    pub seed: Seed,
+    /// With which trouble.
+    pub schedule: Schedule,
+}
+
+/// A history that failed, with as few faults as show it.
+#[derive(Debug)]
+pub struct Failure {
+    story: &'static str,
+    case: Case,
+    history: History,
+}
+
+/// What came of a survey.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// How many histories were played.
+    pub histories: u64,
+    /// How many requests reached servers in them.
+    pub requests: u64,
+    /// Those that failed.
+    pub failures: Vec<Failure>,
+}
+
+impl Survey {
+    /// Plays each story once without trouble.
+    pub fn of(stories: impl IntoIterator<Item = Simulation>) -> Self {
+        let known = |story: Simulation| {
+            let history = story.undisturbed(Seed(0));
+            let end = history.verdict.clone();
+            let end = end.unwrap_or_else(|_| panic!("undisturbed, {}: {history}", story.scenario.name));
+            (story, end)
+        };
+        Self {
+            stories: stories.into_iter().map(known).collect(),
+        }
+    }
+
+    /// The stories and their ends.
+    pub fn stories(&self) -> &[(Simulation, End)] {
+        &self.stories
+    }
+
+    /// Plays one history.
+    pub fn play(&self, case: &Case) -> History {
+        let (story, goal) = &self.stories[case.story];
+        story.disturbed(case.seed, &case.schedule, goal)
+    }
+
+    /// Plays all of these, calling `told` with the number of those that are over.
+    pub fn play_all(&self, cases: &[Case], told: impl Fn(u64) + Sync) -> Findings {
+        let (next, over, requests) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let failures = Mutex::new(Vec::new());
+        let work = || {
+            while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let failed = failures.lock().expect("a lock").len();
+                if failed >= ENOUGH {
+                    return;
+                }
+                let history = self.play(case);
+                requests.fetch_add(history.requests, Ordering::Relaxed);
+                if history.verdict.is_err() {
+                    let failure = self.smallest(case);
+                    failures.lock().expect("a lock").push(failure);
+                }
+                told(over.fetch_add(1, Ordering::Relaxed) + 1);
+            }
+        };
+        let workers = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(work);
+            }
+        });
+        Findings {
+            histories: over.into_inner(),
+            requests: requests.into_inner(),
+            failures: failures.into_inner().expect("a lock"),
+        }
+    }
+
+    fn smallest(&self, case: &Case) -> Failure {
+        let with = |schedule: &Schedule| Case {
+            schedule: schedule.clone(),
+            ..case.clone()
+        };
+        let least = shrunk(&case.schedule, |schedule| self.play(&with(schedule)).verdict.is_err());
+        let case = with(&least);
+        Failure {
+            story: self.stories[case.story].0.scenario.name,
+            history: self.play(&case),
+            case,
+        }
+    }
+}
+
+/// A crash right before and right after every write of a story.
+pub fn exhaustive(survey: &Survey, story: usize) -> Vec<Case> {
+    let writes = survey.stories[story].1.tally.writes;
+    let points = (1..=writes).flat_map(|number| [Side::Before, Side::After].map(|side| (number, side)));
+    points
+        .map(|(number, side)| Case {
+            story,
+            seed: Seed(number),
+            schedule: Schedule::of(When::Write(number), Fault::Crash(side)),
+        })
+        .collect()
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { story, case, history } = self;
+        let shown = History {
+            trace: history.trace.tail(SHOWN),
+            ..history.clone()
+        };
+        let lines = history.trace.len();
+        write!(
+            f,
+            "story {story:?}, seed {}, schedule \"{}\" ({lines} lines, the last {SHOWN} shown):\n{shown}",
+            case.seed.0, case.schedule
+        )
+    }
+}
+
+impl Findings {
+    /// Fails the test if a history failed.
+    pub fn check(&self) {
+        let all: Vec<String> = self.failures.iter().map(ToString::to_string).collect();
+        assert!(
+            all.is_empty(),
+            "{} histories, {} failed:\n{}",
+            self.histories,
+            all.len(),
+            all.join("\n\n")
+        );
+    }
+}

@@ -18,6 +18,7 @@ pub mod freshness;
 pub mod id;
 pub mod labels;
 pub mod meta;
+pub mod mistake;
 pub mod number;
 pub mod opt_in;
 pub mod outcome;

@@ -19,6 +19,7 @@ const LAYERS: [(&str, &[&str]); 5] = [
             "id",
             "labels",
             "meta",
+            "mistake",
             "number",
             "opt_in",
             "outcome",

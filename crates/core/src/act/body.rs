@@ -5,6 +5,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::id::{Kind, ResourceVersion, Uid};
+use crate::mistake::{Mistake, made};
 use crate::outcome::{Failure, FailureClass};
 use crate::owner::OwnerReference;
 use crate::plan::{DeleteGuard, NewName, NewObject};
@@ -121,6 +122,7 @@ pub(super) fn guarded(body: Value, uid: &Uid, version: Option<&ResourceVersion>)
 /// Options of a delete: default grace and propagation, and what must still hold.
 pub(super) fn delete(uid: &Uid, version: &ResourceVersion, guard: DeleteGuard) -> Value {
     let preconditions = match guard {
+        _ if made(Mistake::DeletesUnguarded) => json!({}),
         DeleteGuard::Uid => json!({"uid": uid.as_str()}),
         DeleteGuard::UidAndVersion => json!({"uid": uid.as_str(), "resourceVersion": version.as_str()}),
     };

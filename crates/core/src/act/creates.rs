@@ -12,6 +12,7 @@ use crate::act::live::{Call, JSON, Sent, Stored, is_unknown};
 use crate::act::{names, slow_start};
 use crate::doubts::{Doubt, Effect};
 use crate::id::{Kind, ObjectKey};
+use crate::mistake::{Mistake, made};
 use crate::outcome::{Failure, FailureClass, Receipt, Verb};
 use crate::plan::{Address, Create, NewName, Note};
 use crate::workload::LiveRead;
@@ -29,7 +30,7 @@ impl Turn<'_> {
             for (create, (name, result)) in batch.iter().zip(results) {
                 then = then.and(self.settle_create(create, &name, result));
             }
-            if then == Then::Stop {
+            if then == Then::Stop && !made(Mistake::SlowStartGoesOn) {
                 return Then::Stop;
             }
         }
@@ -68,8 +69,10 @@ impl Turn<'_> {
     fn first_name(&self, create: &Create) -> (Arc<str>, Past) {
         let now = self.executor.clock.instant();
         let unborn = match &create.name {
-            NewName::Random(_) => self.executor.ledger.take_unborn(&self.owner.key, create.kind, now),
-            NewName::Exact(_) => None,
+            NewName::Random(_) if !made(Mistake::LostCreatesRenamed) => {
+                self.executor.ledger.take_unborn(&self.owner.key, create.kind, now)
+            }
+            NewName::Random(_) | NewName::Exact(_) => None,
         };
         unborn.map_or_else(
             || (names::choose(&create.name, &self.executor.chance), Past::None),
@@ -87,7 +90,8 @@ impl Turn<'_> {
         let Sent { result, mut in_doubt } = self.executor.live.write_repeatedly(call).await;
         let mut result = stored(result);
         let is_taken = |failure: &Failure| failure.class == FailureClass::AlreadyExists;
-        if (in_doubt || past != Past::None) && result.as_ref().is_err_and(is_taken) {
+        let may_be_ours = (in_doubt || past != Past::None) && !made(Mistake::OwnNamesDisowned);
+        if may_be_ours && result.as_ref().is_err_and(is_taken) {
             result = self.ours(create.kind, &key).await;
             in_doubt = true;
         }

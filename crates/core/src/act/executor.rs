@@ -22,6 +22,7 @@ use crate::chance::Chance;
 use crate::doubts::{Doubt, Effect};
 use crate::events::Recorder;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
+use crate::mistake::{Mistake, made};
 use crate::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Verb};
 use crate::plan::{Address, Note, PatchForm, Stage, StatusWrite, Target};
 use crate::time::SharedClock;
@@ -195,6 +196,7 @@ impl Turn<'_> {
             PatchForm::Metadata => (STRATEGIC, None),
             PatchForm::Fields => (MERGE, Some(self.version_of(target))),
         };
+        let version = version.filter(|_| !made(Mistake::VersionsLeftOut));
         let call = Call {
             asked: Asked::Existing,
             method: Method::PATCH,
@@ -272,7 +274,12 @@ fn has_status(object: &Value, field: &str) -> bool {
 
 /// The receipt in an answer that carries the stored object.
 pub(super) fn stored(reply: Result<Bytes, Failure>) -> Result<Receipt, Failure> {
-    let reply = reply?;
+    let reply = match reply {
+        Err(failure) if failure.class == FailureClass::Conflict && made(Mistake::ConflictsIgnored) => {
+            return Ok(Receipt::Gone);
+        }
+        other => other?,
+    };
     let object: Stored = serde_json::from_slice(&reply)
         .map_err(|error| Failure::new(FailureClass::Unknown, format!("unexpected answer: {error}")))?;
     Ok(Receipt::Stored {

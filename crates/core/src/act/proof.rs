@@ -5,6 +5,7 @@ use std::iter;
 use crate::act::Executor;
 use crate::act::live::Stored;
 use crate::doubts::Effect;
+use crate::mistake::{Mistake, made};
 use crate::outcome::Failure;
 use crate::plan::Target;
 use crate::workload::LiveRead;
@@ -23,6 +24,9 @@ impl Executor {
     /// applied stays awaited until the cache shows it; what was not is no longer awaited. What cannot be looked up stays in
     /// doubt.
     pub async fn resolve_doubts(&self, owner: &Target) -> Result<(), Failure> {
+        if made(Mistake::DoubtsNotLookedUp) {
+            return Ok(());
+        }
         let mut doubts = self.ledger.take_doubts(&owner.key, self.clock.instant()).into_iter();
         while let Some(doubt) = doubts.next() {
             match self.live.read(&doubt.address).await {

@@ -14,6 +14,7 @@ use super::unread::Unread;
 use super::{Delta, Progress};
 use crate::id::{ObjectKey, ResourceVersion, Uid};
 use crate::meta::Object;
+use crate::mistake::{Mistake, made};
 
 /// The objects of one kind, indexed by controlling owner and by namespace. Results come in no particular order.
 #[derive(Debug)]
@@ -138,7 +139,7 @@ impl<T: Object> Store<T> {
             .objects
             .iter()
             .map(|object| &object.meta().key)
-            .filter(|key| !present.contains(*key))
+            .filter(|key| !present.contains(*key) && !made(Mistake::DeletionsMissedByLists))
             .cloned()
             .collect();
         shelves.unread.retain(present);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::id::ObjectKey;
+use crate::mistake::{Mistake, made};
 
 /// How urgent a key is. Keys of one priority leave in the order in which they came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,6 +82,9 @@ impl Keys {
     pub fn add(&mut self, key: ObjectKey, priority: Priority, now: Instant) -> Addition {
         let added = Added { priority, since: now };
         if let Some(working) = self.taken.get_mut(&key) {
+            if made(Mistake::WakesLost) {
+                return Addition::Known;
+            }
             return working.come_back(added);
         }
         let Some(waiting) = self.in_line.get(&key) else {

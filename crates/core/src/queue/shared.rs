@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::id::ObjectKey;
+use crate::mistake::{Mistake, made};
 use crate::outcome::Retry;
 use crate::plan::Wake;
 use crate::queue::Verdict;
@@ -258,6 +259,7 @@ impl State {
                 self.backoff.forget(key);
                 return at(wake);
             }
+            Verdict::Retry(_, wake) if made(Mistake::RetriesForgotten) => return at(wake),
             Verdict::Held => return Some(self.backoff.held(key, turn)),
             Verdict::Retry(Retry::NotBefore(wait), wake) => (wait, wake),
             Verdict::Retry(Retry::Backoff, wake) => (Duration::ZERO, wake),

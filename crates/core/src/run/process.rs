@@ -14,6 +14,7 @@ use crate::events::{EventMetrics, Finish};
 use crate::labels::Interner;
 use crate::lease::{Campaign, Candidacy, Fence, LeaseLock, LeaseMetrics, Timing};
 use crate::metrics::Metrics;
+use crate::mistake::{Mistake, made};
 use crate::queue::{QueueMetrics, Stopped};
 use crate::reconcile::ToldMetrics;
 use crate::run::admin::Health;
@@ -144,7 +145,9 @@ impl Process {
         campaign.leading().await;
         let leading = async {
             // What the former leader wrote last may not be in these caches yet: list anew before acting on them.
-            self.refreshed().await;
+            if !made(Mistake::ListsNotRenewed) {
+                self.refreshed().await;
+            }
             self.work().await
         };
         tokio::select! {

@@ -8,6 +8,7 @@ use workload_core::condition::Conditions;
 use workload_core::id::Kind;
 use workload_core::labels::Interner;
 use workload_core::meta::{DecodeError, KeepAnnotations, Meta, Object, RawMeta};
+use workload_core::mistake::{Mistake, made};
 use workload_core::number::{IntOrPercent, Round};
 use workload_core::opt_in::Amount;
 use workload_core::selector::{LabelSelector, Selector, SelectorError};
@@ -170,8 +171,8 @@ impl DeploymentSpec {
             },
         };
         Bounds {
-            most: wanted.saturating_add(surge),
-            least_available: wanted - unavailable.min(wanted),
+            most: wanted.saturating_add(surge) + i64::from(made(Mistake::SurgeTooLarge)),
+            least_available: wanted - unavailable.min(wanted) - i64::from(made(Mistake::TooManyUnavailable)),
         }
     }
 }

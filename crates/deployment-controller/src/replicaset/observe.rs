@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use workload_core::cache::Store;
 use workload_core::id::{Kind, ObjectKey};
+use workload_core::mistake::{Mistake, made};
 use workload_core::owner::{Claim, Claimant};
 use workload_core::plan;
 use workload_core::pod::PodView;
@@ -129,7 +130,7 @@ pub(super) fn observe(caches: &ReplicaSets, key: &ObjectKey, aids: &Aids<'_>) ->
     candidates.extend(pods.orphans_in(&key.namespace));
     let is_leaving = |pod: &&Arc<PodView>| pod.is_terminating() && owner.claim(&pod.meta) == Claim::Keep;
     let terminating = candidates.iter().filter(is_leaving).count();
-    candidates.retain(|pod| pod.is_active());
+    candidates.retain(|pod| pod.is_active() || (pod.is_terminating() && made(Mistake::TerminatingCounted)));
     let mut claimed = owner.claim_all(candidates);
     claimed.writes.sort_by(|a, b| a.child.key.cmp(&b.child.key));
     let unread = pods.unread_of(&set.meta.uid);

@@ -11,7 +11,7 @@ use crate::{simulation, stories};
 /// How many histories every run of the tests plays; `cargo xtask simulate` plays others.
 const SEEDS: u64 = 300;
 
-fn survey() -> Survey {
+pub(crate) fn survey() -> Survey {
     Survey::of(
         stories::all()
             .into_iter()
@@ -30,6 +30,11 @@ fn case(survey: &Survey, number: u64) -> Case {
         seed,
         schedule: draw(seed, &trouble),
     }
+}
+
+/// What every run of the tests plays.
+pub(crate) fn cases(survey: &Survey) -> Vec<Case> {
+    (0..SEEDS).map(|number| case(survey, number)).collect()
 }
 
 #[test]

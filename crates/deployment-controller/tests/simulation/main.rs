@@ -3,6 +3,7 @@
 mod crashes;
 mod histories;
 mod laws;
+mod mistakes;
 mod points;
 mod replay;
 mod stories;

@@ -1,5 +1,6 @@
 //! What cargo knows about the workspace.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -26,6 +27,17 @@ pub(crate) struct Package {
     id: String,
     pub(crate) license: Option<String>,
     targets: Vec<Target>,
+    pub(crate) dependencies: Vec<Dependency>,
+    /// What each of its features enables.
+    pub(crate) features: BTreeMap<String, Vec<String>>,
+}
+
+/// What a package asks of another one.
+#[derive(Deserialize)]
+pub(crate) struct Dependency {
+    pub(crate) name: String,
+    kind: Option<String>,
+    pub(crate) features: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -58,6 +70,13 @@ impl Workspace {
         self.packages
             .iter()
             .filter(|package| self.members.contains(&package.id))
+    }
+}
+
+impl Dependency {
+    /// Whether only tests use it.
+    pub(crate) fn is_for_tests(&self) -> bool {
+        self.kind.as_deref() == Some("dev")
     }
 }
 

@@ -122,7 +122,12 @@ mod tests {
 
     #[test]
     fn a_mistake_is_made_only_while_it_is_asked_for_and_only_on_its_thread() {
-        let all_made = || Mistake::ALL.into_iter().filter(|mistake| made(*mistake)).collect::<Vec<_>>();
+        let all_made = || {
+            Mistake::ALL
+                .into_iter()
+                .filter(|mistake| made(*mistake))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(all_made(), []);
         let making = make(Mistake::FenceOpen);
         assert_eq!(all_made(), [Mistake::FenceOpen]);

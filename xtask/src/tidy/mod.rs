@@ -4,6 +4,7 @@ mod code;
 mod coverage;
 mod layers;
 mod licences;
+mod mistakes;
 mod pages;
 mod replay;
 mod repository;
@@ -59,7 +60,9 @@ fn check(root: &Path) -> Result<Report> {
     replay::check(&repository, &mut report);
     coverage::check(&repository, &mut report);
     pages::check(&repository, &mut report);
-    licences::check(&Workspace::load()?, &mut report)?;
+    let workspace = Workspace::load()?;
+    mistakes::check(&workspace, &mut report);
+    licences::check(&workspace, &mut report)?;
     Ok(report)
 }
 

@@ -9,48 +9,78 @@ use testkit::simulation::{Case, Survey};
 
 use crate::{simulation, stories};
 
-/// Plays a story once for each of its writes, with these faults at that write.
-#[track_caller]
-fn at_each_write(story: Scenario, faults: &[Fault]) {
-    let survey = Survey::of([simulation(story)]);
-    let writes: u64 = survey.stories().iter().map(|(_, end)| end.tally.writes).sum();
-    let planned = |number, fault: &Fault| Planned {
-        when: When::Write(number),
-        fault: *fault,
-    };
-    let at = |number| Case {
-        story: 0,
-        seed: Seed(number),
-        schedule: Schedule(faults.iter().map(|fault| planned(number, fault)).collect()),
-    };
-    let cases: Vec<Case> = (1..=writes).map(at).collect();
-    assert!(cases.len() > 10, "{} writes", cases.len());
-    survey.play_all(&cases, |_| {}).check();
+/// A story, played once for each of its writes, with the same faults at that write.
+pub(crate) struct Points {
+    pub(crate) survey: Survey,
+    pub(crate) cases: Vec<Case>,
+}
+
+impl Points {
+    fn of(story: Scenario, faults: &[Fault]) -> Self {
+        let survey = Survey::of([simulation(story)]);
+        let writes: u64 = survey.stories().iter().map(|(_, end)| end.tally.writes).sum();
+        let planned = |number, fault: &Fault| Planned {
+            when: When::Write(number),
+            fault: *fault,
+        };
+        let at = |number| Case {
+            story: 0,
+            seed: Seed(number),
+            schedule: Schedule(faults.iter().map(|fault| planned(number, fault)).collect()),
+        };
+        let cases = (1..=writes).map(at).collect();
+        Self { survey, cases }
+    }
+
+    #[track_caller]
+    fn check(&self) {
+        assert!(self.cases.len() > 10, "{} writes", self.cases.len());
+        self.survey.play_all(&self.cases, |_| {}).check();
+    }
+}
+
+/// All that are played here.
+pub(crate) fn all() -> [Points; 4] {
+    [frozen_leader(), late_create(), successor_behind(), cut_and_expired()]
+}
+
+/// Frozen for longer than a lease lasts, and than a successor needs to write.
+fn frozen_leader() -> Points {
+    let frozen = Fault::Freeze(0, Duration::from_secs(25));
+    Points::of(stories::rolling().replicas(2), &[frozen])
+}
+
+fn late_create() -> Points {
+    Points::of(stories::create(), &[Fault::Late(Duration::from_secs(40))])
+}
+
+fn successor_behind() -> Points {
+    let behind = Fault::Lag(1, "pods", Duration::from_secs(20));
+    Points::of(stories::rolling().replicas(2), &[behind, Fault::Kill(0)])
+}
+
+fn cut_and_expired() -> Points {
+    let cut = Fault::Cut(0, Lines::Work, Duration::from_secs(3));
+    Points::of(stories::rolling(), &[cut, Fault::Expire(0, "pods")])
 }
 
 // proves: deployment/I-4
 #[test]
 fn a_leader_that_goes_on_after_its_successor_has_begun_writes_nothing() {
-    // Longer than a lease lasts, and than a successor needs to write.
-    at_each_write(
-        stories::rolling().replicas(2),
-        &[Fault::Freeze(0, Duration::from_secs(25))],
-    );
+    frozen_leader().check();
 }
 
 #[test]
 fn a_create_that_arrives_after_its_sender_has_given_up_makes_no_second_pod() {
-    at_each_write(stories::create(), &[Fault::Late(Duration::from_secs(40))]);
+    late_create().check();
 }
 
 #[test]
 fn a_successor_whose_cache_is_behind_lists_anew_before_it_acts() {
-    let behind = Fault::Lag(1, "pods", Duration::from_secs(20));
-    at_each_write(stories::rolling().replicas(2), &[behind, Fault::Kill(0)]);
+    successor_behind().check();
 }
 
 #[test]
 fn what_vanishes_while_nobody_is_told_is_noticed() {
-    let cut = Fault::Cut(0, Lines::Work, Duration::from_secs(3));
-    at_each_write(stories::rolling(), &[cut, Fault::Expire(0, "pods")]);
+    cut_and_expired().check();
 }

@@ -134,7 +134,7 @@ fn delete() -> Scenario {
 }
 
 fn quota() -> Scenario {
-    let web = deployment("web").replicas(4).json();
+    let web = deployment("web").replicas(12).json();
     let refused = story("quota")
         .server("a quota of two pods", |server| server.set_quota(pods(2)))
         .create(Kind::DEPLOYMENT, web)
@@ -142,7 +142,7 @@ fn quota() -> Scenario {
             let web = state.deployment("web");
             web.is_some_and(|web| web.says("ReplicaFailure").starts_with("True") && web.count("availableReplicas") == 2)
         });
-    settled(refused.server("a quota of nine pods", |server| server.set_quota(pods(9)))).under(laws::rolling(5, 0))
+    settled(refused.server("a quota of 24 pods", |server| server.set_quota(pods(24)))).under(laws::rolling(15, 0))
 }
 
 fn deadline() -> Scenario {

@@ -9,7 +9,7 @@ use workload_core::plan::Address;
 use workload_core::time::{Clock as _, to_api};
 
 use super::network::{Cut, Lag};
-use super::schedule::{Fault, Schedule, When};
+use super::schedule::{Fault, Plural, Schedule, When};
 use super::server::Part;
 use super::watches::End;
 use super::world::{Event, World};
@@ -17,6 +17,8 @@ use crate::api::LEASE;
 
 /// How long a kind's watches stay slow.
 const LAGGING: Duration = Duration::from_mins(1);
+/// How long a watch that is about to expire is not told anything.
+const SILENT: Duration = Duration::from_secs(4);
 
 /// The faults that are still to come with a request.
 #[derive(Default)]
@@ -88,8 +90,16 @@ impl World {
             Fault::Close(replica, kind) => self.end_watches_of(replica, kind, End::Closed),
             Fault::Break(replica, kind) => self.end_watches_of(replica, kind, End::Broken),
             Fault::Expire(replica, kind) => {
-                self.server.compact(self.server.version());
-                self.end_watches_of(replica, kind, End::Expired);
+                let until = self.now() + SILENT;
+                let by = LAGGING;
+                self.network.lags.push(Lag {
+                    replica,
+                    kind,
+                    by,
+                    until,
+                });
+                self.later(SILENT, Event::Expire(replica, kind));
+                self.busy_for(SILENT);
             }
             Fault::Jump(replica, seconds) => self.jump(replica, seconds),
             Fault::Steal => self.steal(),
@@ -104,6 +114,13 @@ impl World {
             | Fault::Slow(_)
             | Fault::Late(_) => self.plan.with_next_write(fault),
         }
+    }
+
+    /// The server forgets what there was, and with it the watches that have not been told.
+    pub(super) fn expire(&mut self, replica: usize, kind: Plural) {
+        self.disturbed();
+        self.server.compact(self.server.version());
+        self.end_watches_of(replica, kind, End::Expired);
     }
 
     /// Somebody who does nothing takes the lease, if there is one.

@@ -2,6 +2,7 @@
 //! way.
 
 use http::{Response, header};
+use tokio::sync::oneshot;
 use tower::BoxError;
 use workload_core::client::ConnectionError;
 use workload_core::time::Clock as _;
@@ -176,12 +177,16 @@ impl World {
                 self.network.silent.push(waiting);
             }
             Fault::Answer(code, after) => self.answer(call.answer, Ok(status(code, after))),
-            Fault::Slow(by) | Fault::Late(by) => {
-                call.delay = if matches!(fault, Fault::Late(_)) {
-                    Delay::Late
-                } else {
-                    Delay::Slow
-                };
+            Fault::Slow(by) => {
+                call.delay = Delay::Slow;
+                self.later(by, Event::Arrive(Box::new(call)));
+                self.busy_for(by);
+            }
+            Fault::Late(by) => {
+                let nobody = oneshot::channel().0;
+                let sender = std::mem::replace(&mut call.answer, nobody);
+                self.answer(sender, Ok(status(504, 0)));
+                call.delay = Delay::Late;
                 self.later(by, Event::Arrive(Box::new(call)));
                 self.busy_for(by);
             }
@@ -222,7 +227,10 @@ impl World {
         let now = self.clock.now();
         let reply = self.server.call(&call.request, now);
         let outcome = match &reply {
-            Reply::Answer(answer) => answer.status().as_u16().to_string(),
+            Reply::Answer(answer) => {
+                self.tally.answered(&call.asked, answer.status());
+                answer.status().as_u16().to_string()
+            }
             Reply::Watch(_) => "open".to_owned(),
         };
         if let Some(unknown) = self.server.unknown().last() {

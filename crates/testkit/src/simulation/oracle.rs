@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use http::StatusCode;
 use workload_core::id::Kind;
 
 use crate::api::EVENT;
@@ -44,6 +45,8 @@ pub struct Tally {
     pub events: u64,
     /// Deletions and evictions that processes asked for.
     pub deletions: u64,
+    /// Creates that the server has refused: by a quota, an admission plugin, a webhook.
+    pub refused: u64,
     /// Objects created, by kind.
     pub created: BTreeMap<&'static str, u64>,
 }
@@ -53,6 +56,11 @@ impl Tally {
         self.writes += 1;
         self.events += u64::from(asked.plural == EVENT.plural);
         self.deletions += u64::from(asked.verb == Verb::Delete || asked.subresource == "eviction");
+    }
+
+    pub(super) fn answered(&mut self, asked: &Asked, code: StatusCode) {
+        let refuses = matches!(code, StatusCode::FORBIDDEN | StatusCode::UNPROCESSABLE_ENTITY);
+        self.refused += u64::from(refuses && asked.verb == Verb::Create && asked.subresource.is_empty());
     }
 
     pub(super) fn stored(&mut self, kind: Kind, change: Change) {

@@ -23,8 +23,9 @@ const CALM: Duration = Duration::from_secs(5);
 const QUIET: Duration = Duration::from_secs(45);
 /// How many requests that time may cost; watches end now and then and are opened again.
 const QUIET_REQUESTS: u64 = 12;
-/// How long after the last disturbance the end may take to come. What is expected is waited for up to five minutes.
-const PATIENCE: Duration = Duration::from_mins(11);
+/// How long after the last disturbance the end may take to come. Less than the five minutes after which a controller gives up
+/// waiting for what it expects: it must not come to that.
+const PATIENCE: Duration = Duration::from_mins(4);
 /// More requests than any story needs.
 const MOST_REQUESTS: u64 = 20_000;
 
@@ -152,7 +153,7 @@ impl Judge<'_> {
             world.fail(&format!("a panic: {panic}"));
         }
         let now = world.now();
-        if let Some(what) = world.user.waits_in_vain(now) {
+        if let Some(what) = world.user.waits_in_vain(now, world.busy_until) {
             world.fail(&format!("the user waits in vain until {what}"));
         }
         if world.tally.requests() > MOST_REQUESTS {
@@ -213,6 +214,10 @@ impl Judge<'_> {
             if created > needed * (1 + self.scenario.again) + allowed {
                 return Some(format!("{created} times a {kind} was created, {needed} are needed"));
             }
+        }
+        let most = 4 * (1 + goal.tally.refused) * (1 + self.schedule.0.len() as u64);
+        if tally.refused > most {
+            return Some(format!("{} creates were refused, {most} would be many", tally.refused));
         }
         let most = 300 + 4 * goal.tally.requests() * (1 + self.schedule.0.len() as u64);
         let requests = tally.requests();

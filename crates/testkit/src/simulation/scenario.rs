@@ -19,8 +19,9 @@ use crate::state::State;
 
 /// Where all objects of users are.
 pub const NAMESPACE: &str = "shop";
-/// How long a user waits for something that has to come.
-const PATIENCE: Duration = Duration::from_mins(30);
+/// How long after the last disturbance a user waits for something that has to come: less than a controller waits for what it
+/// expects before it gives up.
+const PATIENCE: Duration = Duration::from_mins(4);
 
 /// What makes oracles for a schedule.
 type Oracles = Arc<dyn Fn(&Schedule) -> Vec<Box<dyn Oracle>> + Send + Sync>;
@@ -179,9 +180,9 @@ impl User {
     }
 
     /// What is waited for in vain.
-    pub(super) fn waits_in_vain(&self, now: Moment) -> Option<&'static str> {
+    pub(super) fn waits_in_vain(&self, now: Moment, disturbed: Moment) -> Option<&'static str> {
         match &self.waits {
-            Some(Waits::For(what, _, since)) if now > *since + PATIENCE => Some(what),
+            Some(Waits::For(what, _, since)) if now > disturbed.max(*since) + PATIENCE => Some(what),
             _ => None,
         }
     }

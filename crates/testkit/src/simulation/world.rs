@@ -16,7 +16,7 @@ use super::node::{Node, Step};
 use super::oracle::{Asking, Oracle, Tally};
 use super::process::{Controller, Replica};
 use super::scenario::{Scenario, User};
-use super::schedule::{Fault, Schedule};
+use super::schedule::{Fault, Plural, Schedule};
 use super::seed::Seed;
 use super::server::ApiServer;
 use super::trace::Trace;
@@ -54,6 +54,7 @@ pub(super) enum Event {
     Show(u64, u64),
     Bookmark(u64),
     EndWatch(u64),
+    Expire(usize, Plural),
     Start(usize),
     Ended(Life, String),
     Thaw(Life),
@@ -263,6 +264,7 @@ pub(super) fn happen(world: &Shared, event: Event) {
         Event::Show(watch, version) => world.show(watch, version),
         Event::Bookmark(watch) => world.bookmark(watch),
         Event::EndWatch(watch) => world.end_watch(watch, End::Closed),
+        Event::Expire(replica, kind) => world.expire(replica, kind),
         Event::Start(_) => {}
         Event::Ended(life, how) => world.ended(life, &how),
         Event::Thaw(life) => world.thaw(life),

@@ -71,7 +71,7 @@ pub enum Fault {
     Answer(u16, u32),
     /// The request is so long on its way; it is carried out if somebody still waits for the answer.
     Slow(Duration),
-    /// The request is so long on its way, and is carried out although nobody waits any more.
+    /// The server gives the request up (504), and carries it out so much later all the same.
     Late(Duration),
     /// This replica is killed, and started anew after a while.
     Kill(usize),
@@ -87,7 +87,8 @@ pub enum Fault {
     Close(usize, Plural),
     /// The connection of this replica's watches of a kind breaks.
     Break(usize, Plural),
-    /// This replica's watches of a kind end because the server has forgotten their versions.
+    /// This replica's watches of a kind are told nothing for a while, and end because the server has forgotten their
+    /// versions meanwhile.
     Expire(usize, Plural),
     /// The wall clock of this replica's machine jumps by so many seconds.
     Jump(usize, i64),
@@ -126,11 +127,19 @@ impl Fault {
         matches!(self, Self::Fail(..) | Self::Unready(..) | Self::Reject)
     }
 
-    /// Whether another process may have to go on.
+    /// Whether a process may end by it, or lose its lease.
     pub(super) fn may_end_a_process(self) -> bool {
         matches!(
             self,
-            Self::Crash(_) | Self::Kill(_) | Self::Stop(_) | Self::Freeze(..) | Self::Cut(..) | Self::Steal
+            Self::Crash(_)
+                | Self::Kill(_)
+                | Self::Stop(_)
+                | Self::Freeze(..)
+                | Self::Cut(..)
+                | Self::Steal
+                | Self::Jump(..)
+                | Self::Silence(_)
+                | Self::Slow(_)
         )
     }
 

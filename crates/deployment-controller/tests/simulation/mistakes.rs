@@ -61,7 +61,7 @@ impl Played {
             let history = survey.play(case);
             drop(making);
             let why = history.verdict.err()?;
-            let story = survey.stories()[case.story].0.scenario.name;
+            let (story, _) = survey.stories().get(case.story)?;
             let (name, why) = (
                 if case.schedule.0.is_empty() {
                     "undisturbed"
@@ -71,8 +71,9 @@ impl Played {
                 why.lines().next(),
             );
             Some(format!(
-                "{}. history, {name}, story {story:?}, {:?}: {}",
+                "{}. history, {name}, story {:?}, {:?}: {}",
                 before + 1,
+                story.scenario.name,
                 case.schedule.to_string(),
                 why.unwrap_or_default()
             ))

@@ -49,7 +49,7 @@ impl Access {
 
 /// Makes sure that the program's account exists and has its rights, and writes a kubeconfig into `dir`.
 pub(crate) async fn kubeconfig(server: &Server, program: &Program, access: &Access, dir: &Path) -> PathBuf {
-    server.rights.get_or_init(|| grant(server, program, dir)).await;
+    ensure_rights(server, program, dir).await;
     let token = match &access.token {
         Some(token) => token.clone(),
         None => token(&server.api().namespace(HOME), program.name).await,
@@ -85,10 +85,7 @@ pub(crate) async fn token(namespace: &Api, name: &str) -> String {
 /// The rules of the program's chart, those of its Lease included.
 pub(crate) async fn rules(server: &Server, program: &Program) -> Vec<Value> {
     let scratch = tempfile::tempdir().expect("a directory");
-    server
-        .rights
-        .get_or_init(|| grant(server, program, scratch.path()))
-        .await;
+    ensure_rights(server, program, scratch.path()).await;
     let lease = format!("{}-lease", program.name);
     let kept = [
         (server.api(), CLUSTER_ROLE, program.name),
@@ -103,6 +100,15 @@ pub(crate) async fn rules(server: &Server, program: &Program) -> Vec<Value> {
         rules.extend(role["rules"].as_array().cloned().unwrap_or_default());
     }
     rules
+}
+
+/// Grants the program's rights, once per server.
+async fn ensure_rights(server: &Server, program: &Program, dir: &Path) {
+    let mut granted = server.rights.lock().await;
+    if !granted.contains(program.name) {
+        grant(server, program, dir).await;
+        granted.insert(program.name);
+    }
 }
 
 async fn grant(server: &Server, program: &Program, dir: &Path) {

@@ -9,8 +9,8 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use crate::clock;
-use crate::demo::stage::{DEPLOYMENTS, Profile, Stage};
 use crate::demo::rollout::Row;
+use crate::demo::stage::{DEPLOYMENTS, Profile, Stage};
 use crate::demo::{scrape, table};
 use crate::places::Places;
 

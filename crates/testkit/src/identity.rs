@@ -52,7 +52,7 @@ pub(crate) async fn kubeconfig(server: &Server, program: &Program, access: &Acce
     ensure_rights(server, program, dir).await;
     let token = match &access.token {
         Some(token) => token.clone(),
-        None => token(&server.api().namespace(HOME), program.name).await,
+        None => token(&server.api().namespace(HOME), program.release).await,
     };
     let config = Kubeconfig::read_from(server.kubeconfig()).expect("a readable kubeconfig");
     let mut config = serde_json::to_value(&config).expect("JSON");
@@ -86,9 +86,9 @@ pub(crate) async fn token(namespace: &Api, name: &str) -> String {
 pub(crate) async fn rules(server: &Server, program: &Program) -> Vec<Value> {
     let scratch = tempfile::tempdir().expect("a directory");
     ensure_rights(server, program, scratch.path()).await;
-    let lease = format!("{}-lease", program.name);
+    let lease = format!("{}-lease", program.release);
     let kept = [
-        (server.api(), CLUSTER_ROLE, program.name),
+        (server.api(), CLUSTER_ROLE, program.release),
         (server.api().namespace(LEASES), ROLE, &*lease),
     ];
     let mut rules = Vec::new();
@@ -105,9 +105,9 @@ pub(crate) async fn rules(server: &Server, program: &Program) -> Vec<Value> {
 /// Grants the program's rights, once per server.
 async fn ensure_rights(server: &Server, program: &Program, dir: &Path) {
     let mut granted = server.rights.lock().await;
-    if !granted.contains(program.name) {
+    if !granted.contains(program.release) {
         grant(server, program, dir).await;
-        granted.insert(program.name);
+        granted.insert(program.release);
     }
 }
 
@@ -128,8 +128,10 @@ async fn grant(server: &Server, program: &Program, dir: &Path) {
 async fn rendered(program: &Program) -> String {
     let helm = environment("HELM").unwrap_or_else(|| "helm".to_owned());
     let mut command = Command::new(helm);
-    command.args(["template", program.name, program.chart, "--namespace", HOME]);
-    command.arg(format!("--set=serviceAccount.name={}", program.name));
+    command.args(["template", program.release, program.chart, "--namespace", HOME]);
+    command.arg(format!("--set=fullnameOverride={}", program.release));
+    command.arg(format!("--set=serviceAccount.name={}", program.release));
+    command.args(program.values.iter().map(|value| format!("--set={value}")));
     let output = command.stdin(Stdio::null()).output().await.expect("helm");
     assert!(
         output.status.success(),

@@ -35,7 +35,7 @@ pub struct Server {
     kubeconfig: PathBuf,
     client: kube::Client,
     pub(crate) outages: Outages,
-    /// Names of the programs whose accounts have their rights.
+    /// The releases whose accounts have their rights.
     pub(crate) rights: Mutex<BTreeSet<&'static str>>,
 }
 

@@ -10,15 +10,15 @@ use testkit::server::{Server, environment};
 use tokio::sync::Mutex;
 
 /// Who reconciles Deployments.
-pub(crate) const DEPLOYMENTS: Program = Program {
-    name: "deployment-controller",
-    chart: concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/deployment-controller"),
-};
+pub(crate) const DEPLOYMENTS: Program = Program::new(
+    "deployment-controller",
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/deployment-controller"),
+);
 /// Who reconciles Jobs.
-pub(crate) const JOBS: Program = Program {
-    name: "job-controller",
-    chart: concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/job-controller"),
-};
+pub(crate) const JOBS: Program = Program::new(
+    "job-controller",
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/job-controller"),
+);
 
 /// Where logs and kubeconfigs of the instances are, those of each program in a directory of its own.
 const FILES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/fleet");

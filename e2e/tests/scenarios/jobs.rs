@@ -84,7 +84,9 @@ fn a_job_whose_pod_exits_with_42_fails_at_once_and_kubectl_says_why() {
         let listed = ["get", "pods", "--selector=job-name=work", "--output=name"];
         assert_eq!(scene.kubectl(&listed).await.printed().lines().count(), 1);
         scene
-            .until("the event", |state| !state.events("work", "PodFailurePolicy").is_empty())
+            .until("the event", |state| {
+                !state.events("work", "PodFailurePolicy").is_empty()
+            })
             .await;
         let described = scene.kubectl(&["describe", "job", "work"]).await.printed();
         for words in [
@@ -103,10 +105,7 @@ fn with_named_rules(exit_code: u8) -> Job {
         .on_exit_codes("FailJob", "In", &[42])
         .on_exit_codes("FailJob", "In", &[43])
         .on_exit_codes("FailJob", "In", &[44, 45])
-        .opt_in(
-            "job.rule-names",
-            r#"{"0":"BadInput","1":"NoLicence","2":"DiskFull"}"#,
-        )
+        .opt_in("job.rule-names", r#"{"0":"BadInput","1":"NoLicence","2":"DiskFull"}"#)
 }
 
 // proves: job/J-241, job/J-243
@@ -156,9 +155,7 @@ fn a_job_succeeds_and_goes_when_its_time_has_come() {
 #[test]
 fn indexed_work_goes_on_where_it_was_suspended() {
     scenario(JOBS, async |scene| {
-        scene
-            .create(running("work", "sleep 4").indexed(6).parallelism(3))
-            .await;
+        scene.create(running("work", "sleep 4").indexed(6).parallelism(3)).await;
         scene
             .until("the first are done", |state| {
                 state.job("work").unwrap().count("succeeded") >= 3

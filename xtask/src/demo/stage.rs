@@ -68,11 +68,7 @@ impl Stage {
     /// Builds what is needed and starts it, except for the replicas. kube-controller-manager leaves to them what they reconcile.
     pub(crate) fn set(places: &Places, name: &str, profile: Profile, roles: &[Role]) -> Result<Self> {
         build(profile)?;
-        let loops: Vec<String> = roles
-            .iter()
-            .flat_map(|role| role.loops)
-            .map(str::to_owned)
-            .collect();
+        let loops: Vec<String> = roles.iter().flat_map(|role| role.loops).map(str::to_owned).collect();
         let controllers = all_but(&loops);
         let tools = Tools::resolve(places, &[Tool::Kubectl, Tool::Helm])?;
         let cluster = Cluster::start(

@@ -35,7 +35,7 @@ async fn roll(scene: &Scene, times: &[i64], end: impl AsyncFn()) {
 #[test]
 fn a_rollout_survives_the_death_of_its_leader_twice() {
     scenario_with_fleet(DEPLOYMENTS, async |scene, fleet| {
-        roll(scene, &[1, 5], async || fleet.kill_leader().await).await
+        roll(scene, &[1, 5], async || fleet.kill_leader().await).await;
     });
 }
 
@@ -43,7 +43,7 @@ fn a_rollout_survives_the_death_of_its_leader_twice() {
 #[test]
 fn a_leader_that_is_asked_to_end_hands_over_at_once() {
     scenario_with_fleet(DEPLOYMENTS, async |scene, fleet| {
-        roll(scene, &[1, 5], async || fleet.stop_leader().await).await
+        roll(scene, &[1, 5], async || fleet.stop_leader().await).await;
     });
 }
 
@@ -51,6 +51,6 @@ fn a_leader_that_is_asked_to_end_hands_over_at_once() {
 #[test]
 fn a_leader_that_was_frozen_until_somebody_else_led_writes_nothing_more_and_ends() {
     scenario_with_fleet(DEPLOYMENTS, async |scene, fleet: &Fleet| {
-        roll(scene, &[3], async || fleet.freeze_leader().await).await
+        roll(scene, &[3], async || fleet.freeze_leader().await).await;
     });
 }

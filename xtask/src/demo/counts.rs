@@ -29,8 +29,9 @@ impl table::Row for Row {
             active: count("active"),
             succeeded: count("succeeded"),
             failed: count("failed"),
-            indexes: job["status"]["completedIndexes"]
-                .as_str()
+            indexes: job
+                .pointer("/status/completedIndexes")
+                .and_then(Value::as_str)
                 .unwrap_or_default()
                 .to_owned(),
             conditions: conditions
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
     use crate::demo::table::Row as _;
 
-    fn row(status: Value) -> Row {
+    fn row(status: &Value) -> Row {
         Row::of(&json!({"items": [{"kind": "Job", "status": status}]})).unwrap()
     }
 
@@ -88,7 +89,7 @@ mod tests {
             "active": 2, "succeeded": 3, "completedIndexes": "0-2",
             "conditions": [{"type": "Suspended", "status": "False"}, {"type": "SuccessCriteriaMet", "status": "True"}],
         });
-        let row = row(status);
+        let row = row(&status);
         assert!(row.has_succeeded(3) && !row.has_succeeded(4) && !row.has_ended());
         assert_eq!(
             row.to_string(),
@@ -99,8 +100,8 @@ mod tests {
     #[test]
     fn a_job_has_ended_when_it_is_complete_or_failed() {
         let condition = |kind: &str| json!({"conditions": [{"type": kind, "status": "True"}]});
-        assert!(row(condition("Complete")).has_ended());
-        assert!(row(condition("Failed")).has_ended());
-        assert!(!row(condition("FailureTarget")).has_ended());
+        assert!(row(&condition("Complete")).has_ended());
+        assert!(row(&condition("Failed")).has_ended());
+        assert!(!row(&condition("FailureTarget")).has_ended());
     }
 }

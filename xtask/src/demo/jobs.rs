@@ -12,6 +12,9 @@ use super::{change_leaders, start_controller, title};
 const REASONS: &str = "--output=custom-columns=JOB:.metadata.name,CONDITIONS:.status.conditions[*].type,\
                        REASONS:.status.conditions[*].reason";
 
+/// The annotation that gives rules names.
+const RULE_NAMES: &str = "opt-in.workload-controllers/job.rule-names";
+
 /// Plays the story.
 pub(super) fn play(stage: &mut Stage) -> Result<()> {
     start_controller(stage, JOBS)?;
@@ -23,7 +26,7 @@ pub(super) fn play(stage: &mut Stage) -> Result<()> {
 
 fn fail_at_once(stage: &mut Stage) -> Result<()> {
     title("A Job whose failure policy says: with exit code 42 there is no use in trying again");
-    stage.apply("exit-42.json", &failing("exit-42", 42, &json!({})))?;
+    stage.apply("exit-42.json", &failing("exit-42", 42, &[42], None))?;
     stage.kubectl(&["wait", "--for=condition=failed", "--timeout=60s", "job/exit-42"])?;
     stage.kubectl(&["describe", "job", "exit-42"])?;
     println!("One pod, no retry although backoffLimit is 4; the pod stays, to be looked at:");
@@ -33,11 +36,13 @@ fn fail_at_once(stage: &mut Stage) -> Result<()> {
 fn tell_rules_apart(stage: &mut Stage) -> Result<()> {
     title("The same with three rules that have names: the reason tells which one it was");
     let names = r#"{"0":"BadInput","1":"NoLicence","2":"DiskFull"}"#;
-    println!("Each Job is annotated with opt-in.workload-controllers/job.rule-names: '{names}'");
-    let annotations = json!({"opt-in.workload-controllers/job.rule-names": names});
+    println!("Each Job is annotated with {RULE_NAMES}: '{names}'");
     for code in [42, 43, 44] {
         let name = format!("named-{code}");
-        stage.apply(&format!("{name}.json"), &failing(&name, code, &annotations))?;
+        stage.apply(
+            &format!("{name}.json"),
+            &failing(&name, code, &[42, 43, 44], Some(names)),
+        )?;
     }
     for code in [42, 43, 44] {
         let job = format!("job/named-{code}");
@@ -64,7 +69,10 @@ fn lose_the_leader(stage: &mut Stage) -> Result<()> {
     stage.kubectl(&["get", "jobs", "--selector=app=batch"])?;
     let pods = stage.quietly(&["get", "pods", "--selector=job-name=parts", "--output=json"])?;
     let pods: Value = serde_json::from_str(&pods)?;
-    let all = pods["items"].as_array().map_or(&[][..], Vec::as_slice);
+    let all = pods
+        .get("items")
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
     let waiting = all.iter().filter(|pod| is_uncounted(pod)).count();
     println!("There are {} pods; {waiting} of them wait to be counted.", all.len());
     Ok(())
@@ -78,36 +86,43 @@ fn is_uncounted(pod: &Value) -> bool {
         .any(|name| name == "batch.kubernetes.io/job-tracking")
 }
 
-/// A Job whose pods exit with `code`, and whose failure policy has a rule for 42, one for 43 and one for 44.
-fn failing(name: &str, code: u8, annotations: &Value) -> Value {
-    let rule = |code: u8| json!({"action": "FailJob", "onExitCodes": {"operator": "In", "values": [code]}});
-    let rules = if annotations.as_object().is_some_and(|all| all.is_empty()) {
-        vec![rule(42)]
-    } else {
-        vec![rule(42), rule(43), rule(44)]
-    };
-    let spec = json!({"backoffLimit": 4, "podFailurePolicy": {"rules": rules}});
-    job(name, "failing", annotations, &spec, &format!("exit {code}"))
+/// A Job whose pods exit with `code`, and whose failure policy has a rule for each of these codes. With names each rule is told
+/// by its own.
+fn failing(name: &str, code: u8, rules: &[u8], names: Option<&str>) -> Value {
+    let rule = |code: &u8| json!({"action": "FailJob", "onExitCodes": {"operator": "In", "values": [code]}});
+    let rules: Vec<Value> = rules.iter().map(rule).collect();
+    json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "labels": {"app": "failing"},
+            "annotations": names.map(|names| json!({RULE_NAMES: names})),
+        },
+        "spec": {
+            "backoffLimit": 4,
+            "podFailurePolicy": {"rules": rules},
+            "template": template(&format!("exit {code}")),
+        },
+    })
 }
 
 /// Indexed work of this many parts, so many at a time.
 fn parts(completions: u32, parallelism: u32) -> Value {
-    let spec = json!({"completionMode": "Indexed", "completions": completions, "parallelism": parallelism});
-    job("parts", "batch", &json!({}), &spec, "sleep 1; exit 0")
-}
-
-fn job(name: &str, app: &str, annotations: &Value, spec: &Value, script: &str) -> Value {
-    let mut job = json!({
+    json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "labels": {"app": app}, "annotations": annotations},
-        "spec": spec,
-    });
-    job["spec"]["template"] = json!({
+        "metadata": {"name": "parts", "labels": {"app": "batch"}},
         "spec": {
-            "restartPolicy": "Never",
-            "containers": [{"name": "main", "image": "registry.example/main:1", "command": ["sh", "-c", script]}],
+            "completionMode": "Indexed",
+            "completions": completions,
+            "parallelism": parallelism,
+            "template": template("sleep 1; exit 0"),
         },
-    });
-    job
+    })
+}
+
+fn template(script: &str) -> Value {
+    let container = json!({"name": "main", "image": "registry.example/main:1", "command": ["sh", "-c", script]});
+    json!({"spec": {"restartPolicy": "Never", "containers": [container]}})
 }

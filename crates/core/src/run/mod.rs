@@ -2,7 +2,6 @@
 
 pub mod admin;
 pub mod args;
-mod history;
 pub mod process;
 pub mod signals;
 pub mod site;

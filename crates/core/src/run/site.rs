@@ -11,8 +11,9 @@ use crate::act::executor::ExecutorParts;
 use crate::act::ledger::Caches;
 use crate::act::metrics::{ActMetrics, GateMetrics};
 use crate::act::{Executor, Ledger, Live};
-use crate::cache::{Cache, CacheAids, Delta, Feed, Progress, Scope, Subscriber};
+use crate::cache::{Cache, CacheAids, Delta, Feed, Notice, Progress, Scope, Subscriber};
 use crate::client::Client;
+use crate::continuity::Continuity;
 use crate::events::{self, ApiSink, EventMetrics, Scribe};
 use crate::id::{Kind, ObjectKey};
 use crate::lease::Fence;
@@ -20,7 +21,6 @@ use crate::meta::Object;
 use crate::metrics::Metrics;
 use crate::queue::{Priority, Queue, QueueMetrics, Turn, Workers};
 use crate::reconcile::{Reconciler, ReconcilerParts, ToldMetrics};
-use crate::run::history::OtherHistory;
 use crate::workload::Workload;
 
 /// What all caches and loops of a process share, and where they are collected.
@@ -29,7 +29,7 @@ pub struct Site {
     supplies: Supplies,
     pub(super) caches: Vec<Arc<dyn Filling>>,
     pub(super) loops: Vec<Loop>,
-    pub(super) other_history: OtherHistory,
+    pub(super) continuity: Continuity,
 }
 
 /// What caches and loops are made with.
@@ -175,7 +175,7 @@ impl Site {
             supplies,
             caches: Vec::new(),
             loops: Vec::new(),
-            other_history: OtherHistory::default(),
+            continuity: Continuity::default(),
         }
     }
 
@@ -192,8 +192,12 @@ impl Site {
 
     /// Has the process run a cache.
     pub fn keep<T: Object>(&mut self, mut cache: Cache<T>) {
-        let other_history = self.other_history.clone();
-        cache.on_other_history(Box::new(move || other_history.notice()));
+        let continuity = self.continuity.clone();
+        cache.on_notice(Box::new(move |notice| match notice {
+            Notice::Doubted => continuity.doubt(T::KIND),
+            Notice::SameHistory => continuity.trust(T::KIND),
+            Notice::OtherHistory => continuity.notice(),
+        }));
         self.caches.push(Arc::new(cache));
     }
 
@@ -237,7 +241,7 @@ impl Site {
             told: counters.told.clone(),
         }));
         let store = roots.store();
-        self.other_history.concerns(queue.clone());
+        self.continuity.concerns(queue.clone());
         self.loops.push(Loop {
             ledger: Arc::clone(&ledger),
             workers: Workers::start(&queue, self.supplies.workers, &turn),
@@ -278,6 +282,7 @@ impl Site {
             field_manager,
             max_inflight_writes.get(),
             fence.clone(),
+            self.continuity.clone(),
             Arc::clone(&aids.clock),
         )
     }

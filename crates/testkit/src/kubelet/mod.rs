@@ -56,6 +56,12 @@ impl Kubelet {
         });
     }
 
+    /// From now on pods with this image get ready, and no others. Whether terminating pods end does not change.
+    pub fn start_image_only(&self, image: &str) {
+        self.habits
+            .send_modify(|habits| habits.starts = Starts::Image(image.to_owned()));
+    }
+
     /// From now on every pod runs to its end at once, with the exit code that `code` gives; where it gives none the pod gets
     /// ready and stays. Terminating pods end at once.
     pub fn auto_exit(&self, code: impl Fn(&Stored) -> Option<u8> + Send + Sync + 'static) {

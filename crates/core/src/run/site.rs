@@ -1,5 +1,6 @@
 //! Where a controller sets up its caches and loops before the process starts them.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub struct Site {
     pub(super) caches: Vec<Arc<dyn Filling>>,
     pub(super) loops: Vec<Loop>,
     pub(super) continuity: Continuity,
+    /// Metrics of each component; several loops may be one component.
+    gates: BTreeMap<&'static str, GateMetrics>,
 }
 
 /// What caches and loops are made with.
@@ -176,6 +179,7 @@ impl Site {
             caches: Vec::new(),
             loops: Vec::new(),
             continuity: Continuity::default(),
+            gates: BTreeMap::new(),
         }
     }
 
@@ -215,6 +219,8 @@ impl Site {
             counters,
             ..
         } = &self.supplies;
+        let register = || metrics.register(|registry| GateMetrics::register(registry, W::COMPONENT));
+        let gates = self.gates.entry(W::COMPONENT).or_insert_with(register).clone();
         let CacheAids { clock, chance, .. } = aids;
         let ledger = Arc::new(Ledger::new(W::KIND));
         let (recorder, feed) = events::recorder(Arc::clone(clock), &counters.events);
@@ -237,7 +243,7 @@ impl Site {
             ledger: Arc::clone(&ledger),
             caches: Caches::of(children.into_iter().chain([own])),
             clock: Arc::clone(clock),
-            metrics: metrics.register(|registry| GateMetrics::register(registry, W::COMPONENT)),
+            metrics: gates,
             told: counters.told.clone(),
         }));
         let store = roots.store();

@@ -26,7 +26,7 @@ fn batches() -> [(&'static str, &'static str, Vec<Value>); 2] {
 type Medians = [Duration; 3];
 const MEASURES: [&str; 3] = [
     "until all are complete",
-    "from a Job to its first pod (median)",
+    "from a Job to its last pod (median)",
     "from the end of its last pod to its completion (median)",
 ];
 
@@ -76,9 +76,9 @@ fn measure(stage: &mut Stage, who: &str) -> Result<Vec<Medians>> {
 
 fn measures(course: &Course) -> Medians {
     let [_, _, complete] = course.took();
-    let [first_pod, ..] = course.lives.to_first_pod().quantiles();
+    let [last_pod, ..] = course.lives.to_last_pod().quantiles();
     let [completion, ..] = course.lives.to_completion().quantiles();
-    [complete, first_pod, completion]
+    [complete, last_pod, completion]
 }
 
 fn medians(rounds: &[Medians]) -> Medians {
@@ -94,7 +94,7 @@ fn medians(rounds: &[Medians]) -> Medians {
 fn tell(who: &str, what: &str, course: &Course, before: &BTreeMap<&str, f64>, after: &BTreeMap<&str, f64>) {
     let [complete, pod, completion] = measures(course).map(|took| took.as_secs_f64());
     println!(
-        "{who}, {what}: all complete after {complete:.2} s; to the first pod {pod:.3} s, to completion {completion:.3} s; {}",
+        "{who}, {what}: all complete after {complete:.2} s; to the last pod {pod:.3} s, to completion {completion:.3} s; {}",
         difference(before, after)
     );
 }

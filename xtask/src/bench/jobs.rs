@@ -46,7 +46,7 @@ fn report(course: &Course, before: &Moment, after: &Moment) {
         "  made within {made:.1} s, the last pod ended after {ended:.1} s, the last Job was complete after {complete:.1} s"
     );
     for (what, lags) in [
-        ("from a Job to its pod", course.lives.to_first_pod()),
+        ("from a Job to its pod", course.lives.to_last_pod()),
         (
             "from the end of its pod to its completion",
             course.lives.to_completion(),

@@ -55,14 +55,15 @@ impl Drop for Watch {
 #[derive(Default)]
 pub(super) struct Lives {
     jobs: BTreeMap<String, Life>,
-    pods_ended: BTreeMap<String, Instant>,
+    /// Whether each pod that was seen has ended.
+    pods: BTreeMap<String, bool>,
 }
 
 /// What happened to one Job.
 #[derive(Clone, Copy, Default)]
 struct Life {
     made: Option<Instant>,
-    first_pod: Option<Instant>,
+    last_pod: Option<Instant>,
     last_pod_ended: Option<Instant>,
     complete: Option<Instant>,
     /// Somebody has reconciled it.
@@ -99,9 +100,12 @@ impl Lives {
         let mut words = text.splitn(3, ' ');
         let [name, phase, job] = [words.next(), words.next(), words.next()].map(Option::unwrap_or_default);
         let life = self.jobs.entry(job.to_owned()).or_default();
-        life.first_pod.get_or_insert(at);
-        if phase == "Succeeded" && !self.pods_ended.contains_key(name) {
-            self.pods_ended.insert(name.to_owned(), at);
+        let has_ended = phase == "Succeeded";
+        let before = self.pods.insert(name.to_owned(), has_ended);
+        if before.is_none() {
+            life.last_pod = life.last_pod.max(Some(at));
+        }
+        if has_ended && before != Some(true) {
             life.last_pod_ended = life.last_pod_ended.max(Some(at));
         }
     }
@@ -114,7 +118,7 @@ impl Lives {
     /// True once this Job has a condition and a pod of no Job has been seen: both watches are open, and somebody reconciles.
     pub(super) fn has_begun(&self, probe: &str) -> bool {
         let has = |name: &str, what: fn(&Life) -> bool| self.jobs.get(name).is_some_and(what);
-        has(probe, |life| life.is_known) && has("", |life| life.first_pod.is_some())
+        has(probe, |life| life.is_known) && has("", |life| life.last_pod.is_some())
     }
 
     /// When the last Job was made, when the last pod ended, when the last Job was complete.
@@ -127,13 +131,9 @@ impl Lives {
         ]
     }
 
-    /// From each Job to its first pod.
-    pub(super) fn to_first_pod(&self) -> Lags {
-        Lags::of(
-            self.jobs
-                .values()
-                .filter_map(|life| Some((life.made?, life.first_pod?))),
-        )
+    /// From each Job to its last pod.
+    pub(super) fn to_last_pod(&self) -> Lags {
+        Lags::of(self.jobs.values().filter_map(|life| Some((life.made?, life.last_pod?))))
     }
 
     /// From the end of each Job's last pod to its completion.
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lags_run_from_the_job_to_its_first_pod_and_from_the_end_of_its_last_pod_to_completion() {
+    fn lags_run_from_the_job_to_its_last_pod_and_from_the_end_of_its_last_pod_to_completion() {
         let start = clock::now();
         let at = |millis| start + Duration::from_millis(millis);
         let mut lives = Lives::default();
@@ -183,7 +183,7 @@ mod tests {
         lives.job(at(80), "a SuccessCriteriaMet Complete");
         assert_eq!(lives.complete(), 1);
         let millis = |lags: &Lags| lags.quantiles().map(|lag| lag.as_millis());
-        assert_eq!(millis(&lives.to_first_pod()), [5; 3]);
+        assert_eq!(millis(&lives.to_last_pod()), [50; 3]);
         assert_eq!(millis(&lives.to_completion()), [30; 3]);
     }
 

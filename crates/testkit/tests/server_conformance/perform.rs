@@ -4,12 +4,14 @@ use serde_json::{Value, json};
 use testkit::simulation::server::{DeleteOptions, Part};
 use workload_core::id::Kind;
 
-use super::deed::{Deed, Others, Seen, Target, event, lease};
+use super::deed::{Deed, HOLD, Others, Seen, Target, event, lease};
 use super::side::{Act, Answer, Side, request};
 
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
+/// What a strategic patch takes away of a list.
+const FREED: &str = "$deleteFromPrimitiveList/finalizers";
 const FOREIGN: &str = "6e6a3b5c-0000-4000-8000-000000000000";
 
 /// What a deed comes to on one server.
@@ -31,16 +33,30 @@ pub(crate) async fn perform(side: &mut impl Side, deed: &Deed) -> Answer {
         Deed::Adopt(target, seen, owner) => {
             let mut body = json!({"metadata": {"ownerReferences": [reference(side, owner).await]}});
             body["metadata"]["uid"] = uid(side, target, *seen).await.into();
+            if owner.kind == Kind::JOB {
+                body["metadata"]["finalizers"] = json!([HOLD]);
+            }
+            write(side, target, "", STRATEGIC, &body).await
+        }
+        Deed::LetGo(target, seen) => {
+            let body = json!({"metadata": {"uid": uid(side, target, *seen).await, FREED: [HOLD]}});
             write(side, target, "", STRATEGIC, &body).await
         }
         Deed::Release(target, seen, owner) => {
+            let of_a_job = owner.kind == Kind::JOB;
             let owner = uid(side, owner, Seen::Now).await;
             let mut body = json!({"metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner}]}});
+            if of_a_job {
+                body["metadata"][FREED] = json!([HOLD]);
+            }
             body["metadata"]["uid"] = uid(side, target, *seen).await.into();
             write(side, target, "", STRATEGIC, &body).await
         }
         Deed::Remove(target, seen, versioned) => {
-            let options = conditions(side, target, *seen, *versioned).await;
+            let mut options = conditions(side, target, *seen, *versioned).await;
+            if target.kind == Kind::JOB {
+                options["propagationPolicy"] = "Foreground".into();
+            }
             let uri = side.address(target);
             exchange(side, "DELETE", &uri, JSON, &options).await
         }

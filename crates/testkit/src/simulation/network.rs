@@ -202,6 +202,8 @@ impl World {
             | Fault::Steal
             | Fault::Fail(..)
             | Fault::Unready(..)
+            | Fault::Remove(_)
+            | Fault::Evict(_)
             | Fault::Hang(_)
             | Fault::Reject => self.carry_out(call),
         }

@@ -153,7 +153,7 @@ impl Judge<'_> {
             world.fail(&format!("a panic: {panic}"));
         }
         let now = world.now();
-        if let Some(what) = world.user.waits_in_vain(now, world.busy_until) {
+        if let Some(what) = world.user.waits_in_vain(now, world.busy_until.max(world.excused_until)) {
             world.fail(&format!("the user waits in vain until {what}"));
         }
         if world.tally.requests() > MOST_REQUESTS {
@@ -176,7 +176,7 @@ impl Judge<'_> {
         let is_end = self.goal.is_none_or(|goal| goal.summary == summary);
         self.looked_at = Some((world.changed_at, summary.clone()));
         if !is_end {
-            let late = now > world.busy_until + PATIENCE;
+            let late = now > world.busy_until.max(world.excused_until) + PATIENCE;
             return late.then(|| Err(self.differs(&summary)));
         }
         let (since, requests) = *self.reached.get_or_insert_with(|| (now, world.tally.requests()));

@@ -21,15 +21,17 @@ use super::seed::Seed;
 use super::server::ApiServer;
 use super::trace::Trace;
 use super::watches::End;
+use super::work::Turn;
 use crate::api::{EVENT, LEASE, POD_DISRUPTION_BUDGET};
 use crate::object::Stored;
 use crate::proxy::Asked;
 use crate::state::{Change, State};
 
 /// The kinds whose writes are followed.
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     Kind::DEPLOYMENT,
     Kind::REPLICA_SET,
+    Kind::JOB,
     Kind::POD,
     POD_DISRUPTION_BUDGET,
     EVENT,
@@ -61,6 +63,7 @@ pub(super) enum Event {
     Thawed(Life),
     Fault(Fault),
     Node(Step),
+    Work(Turn),
     User,
     Collect,
 }
@@ -85,6 +88,8 @@ pub(super) struct World {
     pub(super) broken: Option<String>,
     /// Until then something is out of order.
     pub(super) busy_until: Moment,
+    /// Until then a controller may have a reason to wait.
+    pub(super) excused_until: Moment,
     /// When an object other than leases and events has changed last.
     pub(super) changed_at: Moment,
     absorbed: u64,
@@ -114,6 +119,7 @@ impl World {
             oracles: scenario.oracles(schedule),
             broken: None,
             busy_until: Moment::ZERO,
+            excused_until: Moment::ZERO,
             changed_at: Moment::ZERO,
             absorbed: 0,
             collecting: false,
@@ -224,6 +230,7 @@ impl World {
         self.changed_at = self.now();
         if kind == Kind::POD {
             self.notice_pod(change, object);
+            self.notice_work(change, object);
         }
         let verdicts: Vec<_> = self
             .oracles
@@ -271,6 +278,7 @@ pub(super) fn happen(world: &Shared, event: Event) {
         Event::Thawed(life) => world.thawed(life),
         Event::Fault(fault) => world.happen(fault),
         Event::Node(step) => world.step(step),
+        Event::Work(turn) => world.take_turn(turn),
         Event::User => world.go_on(),
         Event::Collect => world.collect(),
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Fault, Lines, Planned, Plural, Schedule, Side, When};
 
 /// Kinds that a controller watches.
-const PLURALS: [Plural; 4] = ["deployments", "replicasets", "pods", "leases"];
+const PLURALS: [Plural; 5] = ["deployments", "replicasets", "jobs", "pods", "leases"];
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,6 +46,8 @@ impl fmt::Display for Fault {
             Self::Jump(replica, by) => write!(f, "jump {replica} {by}"),
             Self::Steal => f.write_str("steal"),
             Self::Fail(pick, code) => write!(f, "fail {pick} {code}"),
+            Self::Remove(pick) => write!(f, "remove {pick}"),
+            Self::Evict(pick) => write!(f, "evict {pick}"),
             Self::Unready(pick, by) => write!(f, "unready {pick} {}", seconds(by)),
             Self::Hang(by) => write!(f, "hang {}", seconds(by)),
             Self::Reject => f.write_str("reject"),
@@ -116,6 +118,8 @@ fn fault_of(words: &[&str]) -> Result<Fault, String> {
         ["jump", replica, by] => Fault::Jump(number(replica)?, number(by)?),
         ["steal"] => Fault::Steal,
         ["fail", pick, code] => Fault::Fail(number(pick)?, number(code)?),
+        ["remove", pick] => Fault::Remove(number(pick)?),
+        ["evict", pick] => Fault::Evict(number(pick)?),
         ["unready", pick, by] => Fault::Unready(number(pick)?, time(by)?),
         ["hang", by] => Fault::Hang(time(by)?),
         ["reject"] => Fault::Reject,
@@ -163,8 +167,10 @@ mod tests {
     #[test]
     fn a_schedule_is_read_as_it_was_printed() {
         for seed in 0..200 {
-            let drawn = draw(Seed(seed), &Trouble::everything(2, Duration::from_mins(1)));
-            assert_eq!(drawn.to_string().parse::<Schedule>(), Ok(drawn.clone()), "{drawn}");
+            for trouble in [Trouble::everything, Trouble::of_jobs] {
+                let drawn = draw(Seed(seed), &trouble(2, Duration::from_mins(1)));
+                assert_eq!(drawn.to_string().parse::<Schedule>(), Ok(drawn.clone()), "{drawn}");
+            }
         }
     }
 

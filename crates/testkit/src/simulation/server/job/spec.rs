@@ -106,7 +106,13 @@ pub(in super::super) fn updated(stored: &Value, object: &Value) -> Vec<Fault> {
         && !new["completions"].is_null()
         && !old["completions"].is_null();
     if new["completions"] != old["completions"] && !elastic {
-        faults.push(immutable("completions"));
+        let indexed = new["completionMode"] == "Indexed" && !new["completions"].is_null();
+        let words = "can only be modified in tandem with spec.parallelism";
+        faults.push(if indexed {
+            Fault::invalid("spec.completions", &new["completions"], words)
+        } else {
+            immutable("completions")
+        });
     }
     for field in ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"] {
         if new[field] != old[field] {

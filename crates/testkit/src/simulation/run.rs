@@ -167,7 +167,8 @@ impl Judge<'_> {
             self.reached = None;
             return None;
         }
-        self.judge_calm(world, now)
+        let verdict = self.judge_calm(world, now)?;
+        Some(verdict.and_then(|end| world.judge_end().map(|()| end)))
     }
 
     fn judge_calm(&mut self, world: &World, now: Moment) -> Option<Result<End, String>> {

@@ -1,6 +1,7 @@
 //! What a user does in a history, and what it is to come to.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,11 @@ use workload_core::plan::Address;
 use workload_core::time::Clock as _;
 
 use super::clock::Moment;
+use super::fate::{Beginning, Fate, Fates};
 use super::node::Habits;
 use super::oracle::Oracle;
 use super::schedule::Schedule;
+use super::seed::Stream;
 use super::server::{ApiServer, DeleteOptions, Part};
 use super::world::{Event, World};
 use crate::state::State;
@@ -89,6 +92,20 @@ impl Scenario {
     #[must_use]
     pub fn never_ready(mut self, images: &'static [&'static str]) -> Self {
         self.habits.never_ready = images;
+        self
+    }
+
+    /// What becomes of pods that are not restarted for ever.
+    #[must_use]
+    pub fn fates(mut self, fates: impl Fn(&Beginning<'_>, &Stream) -> Fate + Send + Sync + 'static) -> Self {
+        self.habits.fates = Some(Fates::by(fates));
+        self
+    }
+
+    /// How long a deleted pod takes to end, in milliseconds.
+    #[must_use]
+    pub fn pods_end_in(mut self, millis: RangeInclusive<u64>) -> Self {
+        self.habits.end = millis;
         self
     }
 

@@ -194,6 +194,12 @@ impl World {
         }
     }
 
+    /// Asks the oracles about the end of the history.
+    pub(super) fn judge_end(&mut self) -> Result<(), String> {
+        let Self { oracles, state, .. } = self;
+        oracles.iter_mut().try_for_each(|oracle| oracle.ended(state))
+    }
+
     /// Takes in what has happened on the server: who has to hear of it?
     pub(super) fn absorb(&mut self) {
         let since = std::mem::replace(&mut self.absorbed, self.server.version());

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::SELECTED;
 use crate::simulation::server::selection::labels_of;
 use crate::simulation::server::status::Fault;
 use workload_core::selector::{LabelSelector, Selector};
@@ -76,15 +75,11 @@ fn policies(spec: &Value) -> Vec<Fault> {
     faults
 }
 
-/// The selector fits the template, and is the one that the server has made, unless its user has made one.
+/// The selector fits the template.
 fn selector(object: &Value) -> Vec<Fault> {
-    let (spec, uid) = (&object["spec"], &object["metadata"]["uid"]);
+    let spec = &object["spec"];
     let parsed = serde_json::from_value::<LabelSelector>(spec["selector"].clone()).unwrap_or_default();
     let labels = &spec["template"]["metadata"]["labels"];
-    if spec["manualSelector"] != true && labels[SELECTED] != *uid {
-        let field = format!("spec.template.metadata.labels[{SELECTED}]");
-        return vec![Fault::invalid(&field, &labels[SELECTED], &format!("must be {uid}"))];
-    }
     match Selector::new(Some(&parsed)) {
         _ if spec["selector"].is_null() => vec![Fault::required("spec.selector", "")],
         Ok(selector) if selector.matches(&labels_of(labels)) => Vec::new(),

@@ -66,7 +66,13 @@ pub(crate) fn one() -> Scenario {
 /// Several at once, some of which fail.
 pub(crate) fn parallel() -> Scenario {
     let work = job("work").parallelism(3).completions(5);
-    ended(story("parallel", work)).fates(|pod, _| if pod.number % 2 == 1 && pod.number < 4 { FAILED } else { DONE })
+    ended(story("parallel", work)).fates(|pod, _| {
+        if pod.number % 2 == 1 && pod.number < 4 {
+            FAILED
+        } else {
+            DONE
+        }
+    })
 }
 
 /// One part fails once.
@@ -117,7 +123,10 @@ fn odd_ones_fail(pod: &Beginning<'_>, _: &Stream) -> Fate {
 
 /// The last of three pods exits with a code that ends the Job; the others are killed.
 fn fail_job() -> Scenario {
-    let work = job("work").parallelism(3).completions(3).on_exit_codes("FailJob", "In", &[42]);
+    let work = job("work")
+        .parallelism(3)
+        .completions(3)
+        .on_exit_codes("FailJob", "In", &[42]);
     ended(story("FailJob", work)).fates(|pod, _| if pod.number == 2 { exit(42) } else { Fate::Stays })
 }
 
@@ -129,7 +138,9 @@ fn ignore() -> Scenario {
 }
 
 fn count() -> Scenario {
-    let work = job("work").on_exit_codes("Count", "In", &[3]).on_exit_codes("FailJob", "NotIn", &[0]);
+    let work = job("work")
+        .on_exit_codes("Count", "In", &[3])
+        .on_exit_codes("FailJob", "NotIn", &[0]);
     ended(story("Count", work)).fates(|pod, _| if pod.number < 2 { exit(3) } else { DONE })
 }
 
@@ -202,7 +213,13 @@ fn restarts() -> Scenario {
         .completions(2)
         .backoff_limit(5)
         .set("/spec/template/spec/restartPolicy", "OnFailure");
-    ended(story("restarts", work)).fates(|pod, _| if pod.number == 0 && pod.restarts < 2 { FAILED } else { DONE })
+    ended(story("restarts", work)).fates(|pod, _| {
+        if pod.number == 0 && pod.restarts < 2 {
+            FAILED
+        } else {
+            DONE
+        }
+    })
 }
 
 fn quota() -> Scenario {
@@ -267,7 +284,10 @@ fn ended(story: Scenario) -> Scenario {
 
 fn says(state: &State, condition: &str, status: &str) -> bool {
     let job = state.job("work");
-    job.is_some_and(|job| job.condition(condition).is_some_and(|condition| condition["status"] == status))
+    job.is_some_and(|job| {
+        job.condition(condition)
+            .is_some_and(|condition| condition["status"] == status)
+    })
 }
 
 /// A count in the status of the Job; -1 while nothing is told.

@@ -59,7 +59,13 @@ fn condition(condition: &Value) -> String {
 }
 
 fn pod(pod: &Stored) -> String {
-    let owner = pod.controller().and_then(|owner| owner["name"].as_str()).unwrap_or("nobody");
+    let owner = pod
+        .controller()
+        .and_then(|owner| owner["name"].as_str())
+        .unwrap_or("nobody");
     let finalizers = pod.at("/metadata/finalizers");
-    format!("pods of {owner}, {}, finalizers {finalizers}", pod.text("/status/phase"))
+    format!(
+        "pods of {owner}, {}, finalizers {finalizers}",
+        pod.text("/status/phase")
+    )
 }

@@ -45,9 +45,12 @@ impl Beginning<'_> {
     }
 }
 
+/// What gives each pod its fate.
+type Script = dyn Fn(&Beginning<'_>, &Stream) -> Fate + Send + Sync;
+
 /// The fate of each pod that is not restarted for ever.
 #[derive(Clone)]
-pub struct Fates(Arc<dyn Fn(&Beginning<'_>, &Stream) -> Fate + Send + Sync>);
+pub struct Fates(Arc<Script>);
 
 impl Fates {
     /// Fates by a script. What it draws from the stream follows from the seed of the history.

@@ -58,7 +58,11 @@ impl World {
     /// What a Job waits for after a failure is no fault of its controller.
     fn excuse_a_failure(&mut self, pod: &Stored) {
         let owner = pod.controller().and_then(|owner| owner["uid"].as_str());
-        let failures = self.node.failures.entry(owner.unwrap_or_default().to_owned()).or_default();
+        let failures = self
+            .node
+            .failures
+            .entry(owner.unwrap_or_default().to_owned())
+            .or_default();
         *failures += 1;
         let doubled = FIRST_WAIT.saturating_mul(1 << (*failures - 1).min(10));
         let until = self.now() + Duration::from_secs(doubled.min(LONGEST_WAIT));
@@ -84,8 +88,13 @@ impl World {
 
     fn beginning<'p>(&self, pod: &'p Stored, restarts: u64) -> Beginning<'p> {
         let owner = pod.controller().map(|owner| &owner["uid"]);
-        let births = self.state.writes(Kind::POD).filter(|write| write.change == Change::Added);
-        let siblings = births.map(|write| &write.object).take_while(|other| other.uid() != pod.uid());
+        let births = self
+            .state
+            .writes(Kind::POD)
+            .filter(|write| write.change == Change::Added);
+        let siblings = births
+            .map(|write| &write.object)
+            .take_while(|other| other.uid() != pod.uid());
         let siblings: Vec<&Stored> = siblings
             .filter(|other| other.controller().map(|owner| &owner["uid"]) == owner)
             .collect();
@@ -96,7 +105,14 @@ impl World {
             restarts,
         };
         let index = beginning.index();
-        let same = |other: &&&Stored| Beginning { pod: other, ..beginning }.index() == index;
+        let same = |other: &&&Stored| {
+            Beginning {
+                pod: other,
+                ..beginning
+            }
+            .index()
+                == index
+        };
         beginning.attempt = siblings.iter().filter(same).count();
         beginning
     }
@@ -137,7 +153,10 @@ impl World {
             What::Collect => {
                 self.tell("pod gc", &format!("{} fails", key.name));
                 self.report(&key, &json!({"phase": "Failed"}));
-                drop(self.server.delete(&pod_at(&key), &DeleteOptions::now(), self.clock.now()));
+                drop(
+                    self.server
+                        .delete(&pod_at(&key), &DeleteOptions::now(), self.clock.now()),
+                );
             }
         }
         self.absorb();
@@ -168,7 +187,11 @@ impl World {
             return;
         }
         let yields = self.node.habits.yields;
-        let code = if yields > 0 && self.node.stream.one_in(yields) { 0 } else { KILLED };
+        let code = if yields > 0 && self.node.stream.one_in(yields) {
+            0
+        } else {
+            KILLED
+        };
         self.tell("node", &format!("{} exits with {code}", key.name));
         let status = ended(pod, code, self.clock.now());
         self.report(key, &status);
@@ -183,7 +206,10 @@ impl World {
     /// A user deletes a pod.
     pub(super) fn delete_pod(&mut self, key: &ObjectKey) {
         self.tell("user", &format!("delete Pod {}", key.name));
-        drop(self.server.delete(&pod_at(key), &DeleteOptions::default(), self.clock.now()));
+        drop(
+            self.server
+                .delete(&pod_at(key), &DeleteOptions::default(), self.clock.now()),
+        );
     }
 }
 
@@ -221,7 +247,11 @@ fn restarted(pod: &Stored, code: u8, restarts: u64, now: Timestamp) -> Value {
 fn terminated(pod: &Stored, code: u8, now: Timestamp) -> Value {
     let reason = if code == 0 { "Completed" } else { "Error" };
     let started = pod.text("/status/startTime");
-    let started = if started.is_empty() { to_api(now) } else { started.to_owned() };
+    let started = if started.is_empty() {
+        to_api(now)
+    } else {
+        started.to_owned()
+    };
     json!({"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": to_api(now)})
 }
 
@@ -239,7 +269,10 @@ fn containers(pod: &Stored, restarts: u64, state: &Value) -> Value {
 /// The conditions of a pod with another word about its readiness.
 fn with_ready(pod: &Stored, is_ready: &str, now: Timestamp) -> Value {
     let known = pod.at("/status/conditions").as_array().cloned().unwrap_or_default();
-    let mut conditions: Vec<Value> = known.into_iter().filter(|condition| condition["type"] != "Ready").collect();
+    let mut conditions: Vec<Value> = known
+        .into_iter()
+        .filter(|condition| condition["type"] != "Ready")
+        .collect();
     conditions.push(ready(is_ready, now));
     conditions.into()
 }

@@ -205,7 +205,11 @@ fn jobs_are_changed(name: &str, part: &'static str, times: usize, changes: impl 
             let deed = Deed::Change(job.clone(), Seen::Now, part, body);
             different.extend(pair.play(&deed).await.err().map(|why| format!("{deed:?}: {why}")));
         }
-        if different.is_empty() { Ok(()) } else { Err(different.join("\n\n")) }
+        if different.is_empty() {
+            Ok(())
+        } else {
+            Err(different.join("\n\n"))
+        }
     });
 }
 

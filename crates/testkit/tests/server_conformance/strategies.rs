@@ -6,8 +6,8 @@ use testkit::api::POD_DISRUPTION_BUDGET;
 use testkit::simulation::server::Propagation;
 use workload_core::id::Kind;
 
-use super::jobs;
 use super::deed::{Deed, Others, Seen, Target, WORKLOADS, manifest};
+use super::jobs;
 
 fn name() -> impl Strategy<Value = &'static str> {
     prop_oneof![3 => Just("a"), 2 => Just("b")]
@@ -182,7 +182,8 @@ fn delete() -> impl Strategy<Value = Deed> {
     ];
     let grace = prop_oneof![4 => Just(None), 2 => Just(Some(0)), 1 => Just(Some(20))];
     let pods = (of(Kind::POD), grace).prop_map(|(target, grace)| Deed::Others(Others::Delete(target, None, grace)));
-    let owners = (prop_oneof![2 => owner(), 1 => of(Kind::JOB)], policy).prop_map(|(target, policy)| Deed::Others(Others::Delete(target, policy, None)));
+    let owners = (prop_oneof![2 => owner(), 1 => of(Kind::JOB)], policy)
+        .prop_map(|(target, policy)| Deed::Others(Others::Delete(target, policy, None)));
     prop_oneof![pods, owners]
 }
 

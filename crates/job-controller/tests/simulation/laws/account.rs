@@ -7,7 +7,7 @@ use testkit::object::Stored;
 use testkit::record::{Change, State};
 use testkit::simulation::oracle::{Asking, Oracle};
 
-use super::facts;
+use super::facts::{self, Shown};
 
 /// What a pod is counted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +30,8 @@ impl As {
 /// What has been counted so far.
 #[derive(Default)]
 pub(super) struct Account {
-    /// Up to which version whoever has written last has been shown pods and Jobs.
-    seen_pods: u64,
-    seen_jobs: u64,
+    /// What whoever has written last has been shown.
+    shown: Shown,
     /// Pods in the lists of a status.
     listed: BTreeMap<String, As>,
     /// Pods that were in a list and are in a counter since.
@@ -43,8 +42,7 @@ pub(super) struct Account {
 
 impl Oracle for Account {
     fn asked(&mut self, asking: &Asking<'_>) -> Result<(), String> {
-        self.seen_pods = (asking.seen)(Kind::POD);
-        self.seen_jobs = (asking.seen)(Kind::JOB);
+        self.shown = Shown::to(asking);
         Ok(())
     }
 
@@ -65,7 +63,10 @@ impl Oracle for Account {
     }
 
     fn ended(&mut self, state: &State) -> Result<(), String> {
-        state.all(Kind::JOB).into_iter().try_for_each(|job| self.is_exact(state, job))?;
+        state
+            .all(Kind::JOB)
+            .into_iter()
+            .try_for_each(|job| self.is_exact(state, job))?;
         let kept = state.pods().into_iter().find(|pod| {
             let is_nobodys = facts::job_of(state, pod).is_none_or(facts::has_finished);
             pod.has_finalizer(facts::TRACKING) && (pod.has_ended() || is_nobodys)
@@ -89,7 +90,11 @@ impl Account {
             let grown = job.count(how.list()) - before.count(how.list());
             let by_index = how == As::Succeeded && facts::is_indexed(job);
             if !by_index && grown != i64::try_from(left.len()).unwrap_or(i64::MAX) {
-                return Err(format!("{} grows by {grown}, the list of pods shrinks by {}", how.list(), left.len()));
+                return Err(format!(
+                    "{} grows by {grown}, the list of pods shrinks by {}",
+                    how.list(),
+                    left.len()
+                ));
             }
         }
         if facts::is_indexed(job) {
@@ -114,7 +119,7 @@ impl Account {
             As::Succeeded => facts::has_succeeded(pod),
             As::Failed => {
                 let ignored = facts::action(job, pod) == Some("Ignore");
-                let seen = facts::pod_at(state, pod, self.seen_pods).unwrap_or(pod);
+                let seen = facts::pod_at(state, pod, self.shown.pods).unwrap_or(pod);
                 !ignored && (facts::counts_as_failed(job, pod) || facts::counts_as_failed(job, seen) || killed)
             }
         };
@@ -150,8 +155,8 @@ impl Account {
         if facts::has_succeeded(pod) && by_index.is_some_and(|index| facts::completed(job).contains(&index)) {
             return Ok(());
         }
-        let seen = facts::pod_at(state, pod, self.seen_pods).unwrap_or(pod);
-        let versions = facts::versions_from(state, job, self.seen_jobs);
+        let seen = facts::pod_at(state, pod, self.shown.pods).unwrap_or(pod);
+        let versions = facts::versions_from(state, job, self.shown.jobs);
         let has_no_part = versions.iter().any(|job| !facts::takes_part(job, pod));
         let given_up = by_index.is_some_and(|index| facts::failed_indexes(job).contains(&index));
         let is_right = facts::holds(job, "SuccessCriteriaMet")
@@ -169,12 +174,20 @@ impl Account {
     /// The counters of a Job tell what its pods have come to.
     fn is_exact(&self, state: &State, job: &Stored) -> Result<(), String> {
         let pods = facts::pods_ever(state, job);
-        let counted = |how: As| pods.iter().filter(|pod| self.counted.get(pod.uid()) == Some(&how)).count();
+        let counted = |how: As| {
+            pods.iter()
+                .filter(|pod| self.counted.get(pod.uid()) == Some(&how))
+                .count()
+        };
         for how in As::ALL {
             let by_index = how == As::Succeeded && facts::is_indexed(job);
             let (told, true_) = (job.count(how.list()), i64::try_from(counted(how)).unwrap_or(i64::MAX));
             if !by_index && told != true_ {
-                return Err(format!("{} tells {told} {}, it should be {true_}", job.name(), how.list()));
+                return Err(format!(
+                    "{} tells {told} {}, it should be {true_}",
+                    job.name(),
+                    how.list()
+                ));
             }
             if !facts::listed(job, how.list()).is_empty() {
                 return Err(format!("{} has pods that are not counted", job.name()));
@@ -192,7 +205,8 @@ impl Account {
         let is_right = match told {
             None => {
                 let index = facts::index(pod).filter(|_| facts::is_indexed(job));
-                let known = |index| facts::completed(job).contains(&index) || facts::failed_indexes(job).contains(&index);
+                let known =
+                    |index| facts::completed(job).contains(&index) || facts::failed_indexes(job).contains(&index);
                 facts::has_succeeded(pod) && index.is_some_and(known)
             }
             Some(As::Succeeded) => facts::has_succeeded(pod),
@@ -221,7 +235,10 @@ fn indexes_are_true(state: &State, before: &Stored, job: &Stored) -> Result<(), 
         return Err(format!("index {index} is told to be done"));
     }
     if job.count("succeeded") != i64::try_from(new.len()).unwrap_or(i64::MAX) {
-        return Err(format!("{} succeeded, indexes {new:?} are done", job.count("succeeded")));
+        return Err(format!(
+            "{} succeeded, indexes {new:?} are done",
+            job.count("succeeded")
+        ));
     }
     let (was, is) = (facts::failed_indexes(before), facts::failed_indexes(job));
     if was.difference(&is).any(|index| *index < all) || !is.is_disjoint(&new) {
@@ -239,5 +256,7 @@ fn has_no_pods_left(state: &State, job: &Stored) -> Result<(), String> {
     let kept = facts::pods(state, job)
         .into_iter()
         .find(|pod| pod.has_finalizer(facts::TRACKING));
-    kept.map_or(Ok(()), |pod| Err(format!("{} has ended, {pod} is not counted", job.name())))
+    kept.map_or(Ok(()), |pod| {
+        Err(format!("{} has ended, {pod} is not counted", job.name()))
+    })
 }

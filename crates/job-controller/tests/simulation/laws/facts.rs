@@ -6,10 +6,27 @@ use serde_json::Value;
 use testkit::Kind;
 use testkit::object::Stored;
 use testkit::record::{Change, State};
+use testkit::simulation::oracle::Asking;
 
 /// The finalizer of pods that are still to be counted.
 pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
+
+/// Up to which versions a process has been shown pods and Jobs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Shown {
+    pub(super) pods: u64,
+    pub(super) jobs: u64,
+}
+
+impl Shown {
+    pub(super) fn to(asking: &Asking<'_>) -> Self {
+        Self {
+            pods: (asking.seen)(Kind::POD),
+            jobs: (asking.seen)(Kind::JOB),
+        }
+    }
+}
 
 /// The uid of the Job that controls a pod.
 pub(super) fn owner(pod: &Stored) -> Option<&str> {
@@ -103,7 +120,8 @@ pub(super) fn counts_as_failed(job: &Stored, pod: &Stored) -> bool {
 }
 
 pub(super) fn holds(job: &Stored, condition: &str) -> bool {
-    job.condition(condition).is_some_and(|condition| condition["status"] == "True")
+    job.condition(condition)
+        .is_some_and(|condition| condition["status"] == "True")
 }
 
 pub(super) fn has_finished(job: &Stored) -> bool {
@@ -125,10 +143,11 @@ fn matches(rule: &Value, pod: &Stored) -> bool {
                 .is_some_and(|condition| condition["status"] == pattern["status"])
         });
     }
-    let (codes, wanted) = (&rule["onExitCodes"], &rule["onExitCodes"]["values"]);
+    let codes = &rule["onExitCodes"];
+    let wanted = &codes["values"];
     let containers = pod.at("/status/containerStatuses").as_array().into_iter().flatten();
     let fits = |container: &Value| {
-        let code = &container["state"]["terminated"]["exitCode"];
+        let code = container.pointer("/state/terminated/exitCode").unwrap_or(&Value::Null);
         let listed = wanted.as_array().is_some_and(|values| values.contains(code));
         let named = codes["containerName"].is_null() || codes["containerName"] == container["name"];
         named && code.as_i64().is_some_and(|code| code != 0) && listed == (codes["operator"] == "In")

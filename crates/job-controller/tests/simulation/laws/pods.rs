@@ -9,21 +9,20 @@ use testkit::proxy::Verb;
 use testkit::record::{Change, State};
 use testkit::simulation::oracle::{Asking, Oracle};
 
-use super::facts;
+use super::facts::{self, Shown};
 
+/// What happens to pods.
 #[derive(Default)]
 pub(super) struct Pods {
-    /// Up to which version whoever has written last has been shown pods and Jobs.
-    seen_pods: u64,
-    seen_jobs: u64,
+    /// What whoever has written last has been shown.
+    shown: Shown,
     /// Jobs whose pods were killed: their end must follow.
     ending: BTreeSet<String>,
 }
 
 impl Oracle for Pods {
     fn asked(&mut self, asking: &Asking<'_>) -> Result<(), String> {
-        self.seen_pods = (asking.seen)(Kind::POD);
-        self.seen_jobs = (asking.seen)(Kind::JOB);
+        self.shown = Shown::to(asking);
         let asked = asking.asked;
         match (asked.verb, &*asked.plural) {
             (Verb::Delete, "pods") => self.pod_goes(asking.state, &asked.name),
@@ -54,7 +53,7 @@ impl Oracle for Pods {
 
 impl Pods {
     fn pod_comes(&self, state: &State, job: &Stored, pod: &Stored) -> Result<(), String> {
-        let versions = facts::versions_from(state, job, self.seen_jobs);
+        let versions = facts::versions_from(state, job, self.shown.jobs);
         let waits = facts::waits_for_ends(job);
         let there: Vec<&Stored> = facts::pods(state, job)
             .into_iter()
@@ -68,7 +67,9 @@ impl Pods {
             return comes_to_its_turn(job, &versions, &there, index);
         }
         let all = versions.iter().filter_map(|job| facts::completions(job)).max();
-        let done = facts::pods_ever(state, job).into_iter().filter(|pod| facts::has_succeeded(pod));
+        let done = facts::pods_ever(state, job)
+            .into_iter()
+            .filter(|pod| facts::has_succeeded(pod));
         let (done, running) = (done.count(), there.len());
         match all {
             Some(all) if waits && i64::try_from(done + running).unwrap_or(i64::MAX) > all => Err(format!(
@@ -90,9 +91,9 @@ impl Pods {
             self.ending.insert(job.uid().to_owned());
             return Ok(());
         }
-        let versions = facts::versions_from(state, job, self.seen_jobs);
+        let versions = facts::versions_from(state, job, self.shown.jobs);
         let active = |pod: &&Stored| {
-            let seen = facts::pod_at(state, pod, self.seen_pods);
+            let seen = facts::pod_at(state, pod, self.shown.pods);
             pod.is_active() || seen.is_some_and(Stored::is_active)
         };
         let there: Vec<&Stored> = facts::pods(state, job).into_iter().filter(active).collect();
@@ -114,7 +115,7 @@ fn comes_to_its_turn(job: &Stored, versions: &[&Stored], there: &[&Stored], inde
         let outside = facts::completions(job).is_none_or(|all| index >= all);
         outside || facts::completed(job).contains(&index) || facts::failed_indexes(job).contains(&index)
     };
-    if versions.iter().all(|job| is_over(&job)) {
+    if versions.iter().all(is_over) {
         return Err(format!("index {index} of {} gets a pod for nothing", job.name()));
     }
     Ok(())
@@ -130,7 +131,12 @@ fn is_surplus(state: &State, job: &Stored, pod: &Stored, there: &[&Stored]) -> b
     let done = ever.iter().filter(|pod| facts::has_succeeded(pod)).count();
     let done = i64::try_from(done).unwrap_or(i64::MAX);
     let wanted = facts::completions(job).map_or(parallelism, |all| parallelism.min(all - done));
-    let twice = facts::is_indexed(job) && there.iter().filter(|other| facts::index(other) == facts::index(pod)).count() > 1;
+    let twice = facts::is_indexed(job)
+        && there
+            .iter()
+            .filter(|other| facts::index(other) == facts::index(pod))
+            .count()
+            > 1;
     twice || i64::try_from(there.len()).unwrap_or(i64::MAX) > wanted
 }
 

@@ -190,10 +190,14 @@ fn claim(kind: Kind, metadata: &Value) -> Fits {
     has_only(metadata, &["uid", "ownerReferences", finalizers[0], finalizers[1]])?;
     let lists = ["ownerReferences", finalizers[0], finalizers[1]];
     let given: Vec<&Value> = lists.iter().filter_map(|list| metadata.get(list)).collect();
-    let of_one = given.iter().all(|list| list.as_array().is_some_and(|items| items.len() == 1));
+    let of_one = given
+        .iter()
+        .all(|list| list.as_array().is_some_and(|items| items.len() == 1));
     let of_pods = kind == Kind::POD || finalizers.iter().all(|list| metadata.get(list).is_none());
     let says_something = metadata.get("ownerReferences").is_some() || metadata.get(finalizers[1]).is_some();
-    (of_one && of_pods && says_something).then_some(()).ok_or("another claim")
+    (of_one && of_pods && says_something)
+        .then_some(())
+        .ok_or("another claim")
 }
 
 /// uid and version are given, and beside them nothing but labels and annotations is changed.

@@ -155,7 +155,12 @@ fn pod_spec(spec: &mut Value, defaults: &[(&str, &str)]) {
             {
                 fill(port, &[("protocol", r#""TCP""#)]);
             }
-            for variable in container.get_mut("env").and_then(Value::as_array_mut).into_iter().flatten() {
+            for variable in container
+                .get_mut("env")
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten()
+            {
                 if let Some(field) = variable.pointer_mut("/valueFrom/fieldRef") {
                     fill(field, &[("apiVersion", r#""v1""#)]);
                 }

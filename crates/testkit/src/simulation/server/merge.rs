@@ -28,7 +28,11 @@ const TAKEN: &str = "$deleteFromPrimitiveList/finalizers";
 /// else as above.
 pub(super) fn strategic(target: &mut Value, patch: &Value) {
     let mut plain = patch.clone();
-    let mut take = |field: &str| plain["metadata"].as_object_mut().and_then(|metadata| metadata.remove(field));
+    let mut take = |field: &str| {
+        plain["metadata"]
+            .as_object_mut()
+            .and_then(|metadata| metadata.remove(field))
+    };
     let (owners, added, taken) = (take("ownerReferences"), take("finalizers"), take(TAKEN));
     merge(target, &plain);
     finalizers(&mut target["metadata"], added, taken);

@@ -54,7 +54,11 @@ pub(super) fn complete(object: &mut Value) {
 }
 
 fn list<'v>(value: &'v mut Value, pointer: &str) -> impl Iterator<Item = &'v mut Value> + use<'v> {
-    value.pointer_mut(pointer).and_then(Value::as_array_mut).into_iter().flatten()
+    value
+        .pointer_mut(pointer)
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
 }
 
 fn fill_all<const N: usize>(object: &mut Value, defaults: [(&str, Value); N]) {
@@ -70,10 +74,7 @@ pub(super) fn select(object: &mut Value) {
     if object["spec"]["manualSelector"] == true {
         return;
     }
-    let (name, uid) = (
-        object["metadata"]["name"].clone(),
-        object["metadata"]["uid"].clone(),
-    );
+    let (name, uid) = (object["metadata"]["name"].clone(), object["metadata"]["uid"].clone());
     let labels = &mut object["spec"]["template"]["metadata"]["labels"];
     for (keys, value) in [(UIDS, &uid), (NAMES, &name)] {
         for key in keys {
@@ -88,7 +89,9 @@ pub(super) fn tidy(object: &mut Value) {
     if object["status"].is_null() {
         object["status"] = json!({});
     }
-    let Some(status) = object["status"].as_object_mut() else { return };
+    let Some(status) = object["status"].as_object_mut() else {
+        return;
+    };
     let counts = ["active", "succeeded", "failed"];
     status.retain(|field, value| {
         let is_left_out = match field.as_str() {

@@ -109,7 +109,14 @@ pub(in super::super) fn updated(stored: &Value, object: &Value) -> Vec<Fault> {
             immutable("completions")
         });
     }
-    for field in ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"] {
+    for field in [
+        "selector",
+        "completionMode",
+        "podFailurePolicy",
+        "backoffLimitPerIndex",
+        "managedBy",
+        "successPolicy",
+    ] {
         if new[field] != old[field] {
             faults.push(immutable(field));
         }

@@ -50,7 +50,11 @@ impl Change<'_> {
         let value = &self.new[field];
         let counts = ["active", "succeeded", "failed"];
         let zero = Value::from(0);
-        let value = if value.is_null() && counts.contains(&field) { &zero } else { value };
+        let value = if value.is_null() && counts.contains(&field) {
+            &zero
+        } else {
+            value
+        };
         let fault = Fault::invalid(&format!("status.{field}"), value, why);
         self.faults.push(fault);
     }
@@ -191,7 +195,9 @@ impl Change<'_> {
         let met = self.is("SuccessCriteriaMet");
         let (failed, target) = (self.is("Failed"), self.is("FailureTarget"));
         if met && failed {
-            self.faults.push(of_conditions("cannot set Failed=True and SuccessCriteriaMet=true conditions"));
+            self.faults.push(of_conditions(
+                "cannot set Failed=True and SuccessCriteriaMet=true conditions",
+            ));
         }
         if met && target {
             let why = "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions";
@@ -238,7 +244,11 @@ impl Change<'_> {
         }
         for kind in ["Complete", "Failed", "FailureTarget", "SuccessCriteriaMet"] {
             if holds(self.old, kind) && !holds(self.new, kind) {
-                let terminal = if matches!(kind, "Complete" | "Failed") { "terminal " } else { "" };
+                let terminal = if matches!(kind, "Complete" | "Failed") {
+                    "terminal "
+                } else {
+                    ""
+                };
                 let why = format!("cannot disable the {terminal}{kind}=True condition");
                 self.faults.push(of_conditions(&why));
             }

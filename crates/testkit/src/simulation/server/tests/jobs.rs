@@ -38,7 +38,10 @@ fn a_new_job_selects_its_pods_by_its_uid() {
 #[test]
 fn defaults_of_a_job_follow_from_its_other_fields() {
     let mut server = server();
-    let work = made(&mut server, job("rules").on_condition("Ignore", "DisruptionTarget").parallelism(2));
+    let work = made(
+        &mut server,
+        job("rules").on_condition("Ignore", "DisruptionTarget").parallelism(2),
+    );
     assert_eq!(work.text("/spec/podReplacementPolicy"), "Failed");
     assert!(work.at("/spec/completions").is_null());
     let work = made(&mut server, job("parts").indexed(2).backoff_limit_per_index(1));
@@ -52,7 +55,9 @@ fn a_job_that_is_deleted_without_a_policy_leaves_its_pods() {
     let work = made(&mut server, job("work"));
     let pod = pod("work-1").owned_by(work.json()).finalizer("f").json();
     server.create(Kind::POD, "shop", pod, at(0)).unwrap();
-    server.delete(&place(Kind::JOB, "work"), &DeleteOptions::default(), at(1)).unwrap();
+    server
+        .delete(&place(Kind::JOB, "work"), &DeleteOptions::default(), at(1))
+        .unwrap();
     while server.collect(at(2)).is_some() {}
     assert!(server.get(Kind::JOB, "shop", "work").is_none());
     let left = server.get(Kind::POD, "shop", "work-1").unwrap();
@@ -69,7 +74,9 @@ fn a_status_keeps_what_is_empty_where_that_means_something() {
         "uncountedTerminatedPods": {"failed": []},
     });
     let body = json!({ "status": status });
-    let work = server.merge(&place(Kind::JOB, "work"), Part::Status, body, at(1)).unwrap();
+    let work = server
+        .merge(&place(Kind::JOB, "work"), Part::Status, body, at(1))
+        .unwrap();
     let kept = json!({"ready": 0, "terminating": 0, "failedIndexes": "", "uncountedTerminatedPods": {}});
     assert_eq!(*work.at("/status"), kept);
 }

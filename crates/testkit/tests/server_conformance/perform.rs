@@ -31,27 +31,14 @@ pub(crate) async fn perform(side: &mut impl Side, deed: &Deed) -> Answer {
             write(side, target, part, MERGE, &body).await
         }
         Deed::Adopt(target, seen, owner) => {
-            let mut body = json!({"metadata": {"ownerReferences": [reference(side, owner).await]}});
-            body["metadata"]["uid"] = uid(side, target, *seen).await.into();
-            if owner.kind == Kind::JOB {
-                body["metadata"]["finalizers"] = json!([HOLD]);
-            }
-            write(side, target, "", STRATEGIC, &body).await
-        }
-        Deed::LetGo(target, seen) => {
-            let body = json!({"metadata": {"uid": uid(side, target, *seen).await, FREED: [HOLD]}});
-            write(side, target, "", STRATEGIC, &body).await
+            let metadata = adoption(side, owner).await;
+            claim(side, target, *seen, metadata).await
         }
         Deed::Release(target, seen, owner) => {
-            let of_a_job = owner.kind == Kind::JOB;
-            let owner = uid(side, owner, Seen::Now).await;
-            let mut body = json!({"metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner}]}});
-            if of_a_job {
-                body["metadata"][FREED] = json!([HOLD]);
-            }
-            body["metadata"]["uid"] = uid(side, target, *seen).await.into();
-            write(side, target, "", STRATEGIC, &body).await
+            let metadata = release(side, owner).await;
+            claim(side, target, *seen, metadata).await
         }
+        Deed::LetGo(target, seen) => claim(side, target, *seen, json!({FREED: [HOLD]})).await,
         Deed::Remove(target, seen, versioned) => {
             let mut options = conditions(side, target, *seen, *versioned).await;
             if target.kind == Kind::JOB {
@@ -78,6 +65,29 @@ pub(crate) async fn perform(side: &mut impl Side, deed: &Deed) -> Answer {
         Deed::List(kind, limit) => pages(side, *kind, *limit).await,
         Deed::Others(others) => by_others(side, others).await,
     }
+}
+
+/// A Job's pods get a finalizer with their owner, and lose it with him.
+async fn adoption(side: &impl Side, owner: &Target) -> Value {
+    let mut metadata = json!({"ownerReferences": [reference(side, owner).await]});
+    if owner.kind == Kind::JOB {
+        metadata["finalizers"] = json!([HOLD]);
+    }
+    metadata
+}
+
+async fn release(side: &impl Side, owner: &Target) -> Value {
+    let uid = uid(side, owner, Seen::Now).await;
+    let mut metadata = json!({"ownerReferences": [{"$patch": "delete", "uid": uid}]});
+    if owner.kind == Kind::JOB {
+        metadata[FREED] = json!([HOLD]);
+    }
+    metadata
+}
+
+async fn claim(side: &mut impl Side, target: &Target, seen: Seen, mut metadata: Value) -> Answer {
+    metadata["uid"] = uid(side, target, seen).await.into();
+    write(side, target, "", STRATEGIC, &json!({ "metadata": metadata })).await
 }
 
 /// What a deed of somebody who is no controller comes to.

@@ -24,12 +24,6 @@ pub(super) fn created(kind: Kind, object: &Value) -> Faults {
 /// What is wrong with a change of metadata.
 pub(super) fn metadata(stored: &Value, object: &Value) -> Faults {
     let mut faults = owners(object);
-    for field in ["name", "namespace", "uid"] {
-        let new = &object["metadata"][field];
-        if *new != stored["metadata"][field] {
-            faults.push(Fault::invalid(&format!("metadata.{field}"), new, "field is immutable"));
-        }
-    }
     let finalizers = |of: &Value| of["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
     let known = finalizers(stored);
     let mut new = finalizers(object);
@@ -41,6 +35,12 @@ pub(super) fn metadata(stored: &Value, object: &Value) -> Faults {
             names.join(", ")
         );
         faults.push(Fault::forbidden("metadata.finalizers", &why));
+    }
+    for field in ["name", "namespace", "uid"] {
+        let new = &object["metadata"][field];
+        if *new != stored["metadata"][field] {
+            faults.push(Fault::invalid(&format!("metadata.{field}"), new, "field is immutable"));
+        }
     }
     faults
 }

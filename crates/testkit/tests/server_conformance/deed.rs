@@ -108,13 +108,15 @@ pub(crate) fn manifest(target: &Target, size: u32, held: bool) -> Value {
     object
 }
 
-/// Different Jobs by their size.
+/// Different Jobs by their size, each with a label of its own: those that a real server would give them otherwise it stores with
+/// the first write after their creation, even if that changes nothing else.
 fn jobs(name: &str, size: u32) -> Job {
+    let job = |name| job(name).label("app", "a");
     match size {
         0 => job(name),
         1 => job(name).parallelism(2).on_condition("Ignore", "DisruptionTarget"),
         2 => job(name).indexed(2).parallelism(2).suspended(),
-        _ => job(name).indexed(3).backoff_limit_per_index(1).label("app", "a"),
+        _ => job(name).indexed(3).backoff_limit_per_index(1),
     }
 }
 

@@ -13,6 +13,8 @@ mod agenda;
 mod clock;
 mod connection;
 mod faults;
+mod judge;
+mod loss;
 mod network;
 pub mod node;
 pub mod oracle;
@@ -25,6 +27,7 @@ pub mod seed;
 pub mod server;
 mod survey;
 pub mod trace;
+mod user;
 mod watches;
 mod world;
 

@@ -158,6 +158,7 @@ impl World {
 
     fn meet(&mut self, mut call: Call, fault: Fault) {
         self.note(call.life, &format!("{}: {fault}", call.text()));
+        self.count(fault);
         self.disturbed();
         match fault {
             Fault::Crash(Side::Before) => self.crash(call.life),
@@ -203,7 +204,8 @@ impl World {
             | Fault::Fail(..)
             | Fault::Unready(..)
             | Fault::Hang(_)
-            | Fault::Reject => self.carry_out(call),
+            | Fault::Reject
+            | Fault::Lose(..) => self.carry_out(call),
         }
     }
 

@@ -4,7 +4,7 @@
 //!
 //! 1. **pure** – values and decisions without I/O, clocks or tasks: everything not named below.
 //! 2. **[`workload`]** – the trait that a controller implements.
-//! 3. **machine** – [`cache`], [`queue`], [`act`], [`events`], [`lease`], [`client`], [`metrics`]: each a pure step function
+//! 3. **machine** – [`cache`], [`continuity`], [`queue`], [`act`], [`events`], [`lease`], [`client`], [`metrics`]: each a pure step function
 //!    with a thin task around it.
 //! 4. **[`reconcile`]** – the loop: the one place where the order of the phases is written.
 //! 5. **[`run`]** – the process around the loops.
@@ -38,6 +38,7 @@ pub mod workload;
 pub mod act;
 pub mod cache;
 pub mod client;
+pub mod continuity;
 pub mod events;
 pub mod lease;
 pub mod metrics;

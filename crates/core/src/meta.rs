@@ -114,6 +114,19 @@ pub enum KeepAnnotations<'a> {
     Only(&'a [&'a str]),
 }
 
+/// An object as it stands in JSON. An absent status is the default one, an absent spec an error.
+#[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a, Spec: Deserialize<'de>, Status: Default + Deserialize<'de>"))]
+pub struct RawObject<'a, Spec, Status> {
+    /// `metadata`.
+    pub metadata: RawMeta<'a>,
+    /// `spec`.
+    pub spec: Spec,
+    /// `status`.
+    #[serde(default)]
+    pub status: Status,
+}
+
 /// `metadata` as it stands in an object's JSON, borrowed from it. Views embed this and turn it into [`Meta`].
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

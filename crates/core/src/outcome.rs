@@ -161,7 +161,7 @@ pub enum FailureClass {
     Unknown,
     /// The server could not serve it and has not applied it (500, 503).
     Transient,
-    /// Not sent: this process may no longer write (deployment I-4, DESIGN "fence").
+    /// Not sent: this process may not write any more (deployment I-4), or not now ([`crate::continuity`]).
     Fenced,
 }
 

@@ -1,7 +1,7 @@
 //! The command line.
 
 use clap::{Parser, ValueEnum};
-use workload_core::run::RunArgs;
+use workload_core::run::{LoopArgs, RunArgs};
 
 /// Kubernetes' Deployment and ReplicaSet controllers, in place of those inside kube-controller-manager.
 ///
@@ -10,15 +10,9 @@ use workload_core::run::RunArgs;
 #[derive(Clone, Debug, Parser)]
 #[command(name = crate::PROGRAM.name, version)]
 pub struct Args {
-    /// Which loops run. The other one is left to whoever else reconciles its kind.
-    #[arg(
-        long,
-        env = "WORKLOAD_CONTROLLERS",
-        value_enum,
-        value_delimiter = ',',
-        default_value = "deployment,replicaset"
-    )]
-    pub controllers: Vec<Controller>,
+    /// Which loops run.
+    #[command(flatten)]
+    pub controllers: LoopArgs<Controller>,
     /// Flags of every controller.
     #[command(flatten)]
     pub run: RunArgs,
@@ -39,17 +33,18 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    fn controllers(flags: &[&str]) -> Result<Vec<Controller>, clap::Error> {
+    fn run(flags: &[&str]) -> Result<[bool; 2], clap::Error> {
         let words = ["deployment-controller"].into_iter().chain(flags.iter().copied());
-        Args::try_parse_from(words).map(|args| args.controllers)
+        let args = Args::try_parse_from(words)?;
+        Ok([Controller::Deployment, Controller::ReplicaSet].map(|controller| args.controllers.runs(&controller)))
     }
 
     #[test]
     fn both_loops_run_unless_one_is_named() {
-        use Controller::{Deployment, ReplicaSet};
-        assert_eq!(controllers(&[]).unwrap(), [Deployment, ReplicaSet]);
-        assert_eq!(controllers(&["--controllers", "replicaset"]).unwrap(), [ReplicaSet]);
-        assert!(controllers(&["--controllers", "daemonset"]).is_err());
+        assert_eq!(run(&[]).unwrap(), [true, true]);
+        assert_eq!(run(&["--controllers", "replicaset"]).unwrap(), [false, true]);
+        assert_eq!(run(&["--controllers", "replicaset,deployment"]).unwrap(), [true, true]);
+        assert!(run(&["--controllers", "daemonset"]).is_err());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use workload_core::cache::{Cache, Progress};
 use workload_core::id::Kind;
 use workload_core::pod::PodView;
-use workload_core::run::{Program, Site};
+use workload_core::run::{LoopArgs, Program, Site};
 
 use self::args::Controller;
 use self::deployment::Deployments;
@@ -36,14 +36,14 @@ struct Caches {
 }
 
 /// Sets up the caches and the loops that `controllers` names.
-pub fn install(site: &mut Site, controllers: &[Controller]) {
+pub fn install(site: &mut Site, controllers: &LoopArgs<Controller>) {
     let mut caches = Caches {
         deployments: site.cache(),
         sets: site.cache(),
         pods: site.cache(),
     };
     let [deployments, replica_sets] =
-        [Controller::Deployment, Controller::ReplicaSet].map(|controller| controllers.contains(&controller));
+        [Controller::Deployment, Controller::ReplicaSet].map(|controller| controllers.runs(&controller));
     if deployments {
         let by = if replica_sets {
             ReplicaSetLoop::Here

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, ValueEnum};
-use workload_core::run::RunArgs;
+use workload_core::run::{LoopArgs, RunArgs};
 
 use crate::job::{Manager, Serves, words};
 
@@ -15,15 +15,8 @@ use crate::job::{Manager, Serves, words};
 #[derive(Clone, Debug, Parser)]
 #[command(name = crate::PROGRAM.name, version)]
 pub struct Args {
-    /// Which loops run. The other one is left to whoever else reconciles its kind.
-    #[arg(
-        long,
-        env = "WORKLOAD_CONTROLLERS",
-        value_enum,
-        value_delimiter = ',',
-        default_value = "job,ttl-after-finished"
-    )]
-    controllers: Vec<Controller>,
+    #[command(flatten)]
+    controllers: LoopArgs<Controller>,
     /// Reconcile exactly the Jobs whose spec.managedBy is this name, such as `example.com/jobs`, beside the controller that
     /// reconciles all others. Only the loop `job` runs then, and the default name of the Lease is another one.
     #[arg(long, env = "WORKLOAD_MANAGED_BY", value_name = "DOMAIN/NAME", value_parser = manager)]
@@ -69,7 +62,7 @@ impl Args {
 
     /// The loops to run. Beside another controller the end of Jobs is left to that one: it regards all of them (TTL-9).
     pub fn loops(&self) -> Loops {
-        let [jobs, ttl] = [Controller::Job, Controller::TtlAfterFinished].map(|name| self.controllers.contains(&name));
+        let [jobs, ttl] = [Controller::Job, Controller::TtlAfterFinished].map(|name| self.controllers.runs(&name));
         let by = self.managed_by.clone().map_or(Manager::BuiltIn, Manager::Named);
         Loops {
             jobs: jobs.then_some(Serves(by)),

@@ -35,8 +35,7 @@ impl Workload for Orphans {
 
     const KIND: Kind = Kind::POD;
     const QUEUE: &'static str = "job_orphan_pod";
-    /// It has metrics of its own and says nothing to people.
-    const COMPONENT: &'static str = "job-orphan-pod-controller";
+    const COMPONENT: &'static str = "job-controller";
     const RETRIES: RetryLimit = RetryLimit::Paced {
         first: Duration::from_secs(1),
         longest: Duration::from_mins(1),

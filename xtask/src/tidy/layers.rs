@@ -36,7 +36,17 @@ const LAYERS: [(&str, &[&str]); 5] = [
     ("trait", &["workload"]),
     (
         "machine",
-        &["act", "cache", "client", "events", "lease", "metrics", "queue", "spawn"],
+        &[
+            "act",
+            "cache",
+            "client",
+            "continuity",
+            "events",
+            "lease",
+            "metrics",
+            "queue",
+            "spawn",
+        ],
     ),
     ("loop", &["reconcile"]),
     ("process", &["run"]),
@@ -155,9 +165,7 @@ mod tests {
 
     /// Which complaints does a file with this content cause?
     fn problems(path: &str, text: &str) -> Vec<String> {
-        let mut report = Report::default();
-        check(&Repository::of(&[(path, text)]), &mut report);
-        report.problems
+        crate::tidy::problems(check, &[(path, text)])
     }
 
     #[test]

@@ -66,6 +66,14 @@ fn check(root: &Path) -> Result<Report> {
     Ok(report)
 }
 
+/// What `check` finds in a repository of these files.
+#[cfg(test)]
+fn problems(check: impl FnOnce(&Repository, &mut Report), files: &[(&str, &str)]) -> Vec<String> {
+    let mut report = Report::default();
+    check(&Repository::of(files), &mut report);
+    report.problems
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -124,9 +124,7 @@ mod tests {
     use super::*;
 
     fn problems(files: &[(&str, &str)]) -> Vec<String> {
-        let mut report = Report::default();
-        check(&Repository::of(files), &mut report);
-        report.problems
+        crate::tidy::problems(check, files)
     }
 
     #[test]

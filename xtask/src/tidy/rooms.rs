@@ -97,9 +97,7 @@ mod tests {
 
     fn problems(files: &[(String, &str)]) -> Vec<String> {
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
-        let mut report = Report::default();
-        check(&Repository::of(&files), &mut report);
-        report.problems
+        crate::tidy::problems(check, &files)
     }
 
     #[test]

@@ -85,9 +85,7 @@ mod tests {
     use super::*;
 
     fn problems(path: &str, text: &str) -> usize {
-        let mut report = Report::default();
-        check(&Repository::of(&[(path, text)]), &mut report);
-        report.problems.len()
+        crate::tidy::problems(check, &[(path, text)]).len()
     }
 
     #[test]

@@ -11,8 +11,9 @@ use tokio::sync::Semaphore;
 
 use crate::act::classify::{self, Asked};
 use crate::client::{CallError, Permit, in_one_line, retry_after};
+use crate::continuity::Continuity;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
-use crate::lease::{Fence, Fenced};
+use crate::lease::Fence;
 use crate::outcome::{Failure, FailureClass};
 use crate::plan::Address;
 use crate::time::SharedClock;
@@ -25,6 +26,7 @@ pub struct Live {
     field_manager: Arc<str>,
     in_flight: Arc<Semaphore>,
     fence: Fence,
+    continuity: Continuity,
     clock: SharedClock,
 }
 
@@ -116,13 +118,19 @@ impl StoredMeta {
     }
 }
 
+/// Why a write is not sent.
+const WITHDRAWN: &str =
+    "this process does not hold its lease, or does not know whether the server is still the one it knew";
+
 impl Live {
-    /// Sends through `client` as `field_manager`, at most `max_in_flight` writes at once, only while `fence` allows it.
+    /// Sends through `client` as `field_manager`, at most `max_in_flight` writes at once, only while `fence` allows it and
+    /// `continuity` is certain.
     pub fn new(
         client: kube::Client,
         field_manager: &str,
         max_in_flight: usize,
         fence: Fence,
+        continuity: Continuity,
         clock: SharedClock,
     ) -> Self {
         Self {
@@ -130,6 +138,7 @@ impl Live {
             field_manager: field_manager.into(),
             in_flight: Arc::new(Semaphore::new(max_in_flight)),
             fence,
+            continuity,
             clock,
         }
     }
@@ -148,8 +157,8 @@ impl Live {
         }
     }
 
-    /// Sends one write. The fence is asked after the wait for a place in flight, and again by the client immediately before
-    /// each attempt, after the wait for the rate limit; its answer is the attempt's deadline.
+    /// Sends one write. Whether it may be sent is asked after the wait for a place in flight, and again by the client
+    /// immediately before each attempt, after the wait for the rate limit; the answer is the attempt's deadline.
     pub(super) async fn write(&self, call: Call) -> Result<Bytes, Failure> {
         self.write_once(call).await.map_err(Into::into)
     }
@@ -172,19 +181,25 @@ impl Live {
             .acquire()
             .await
             .map_err(|_| Fault::Failed(fenced("this process is stopping")))?;
-        self.fence
-            .check(self.clock.instant())
-            .map_err(|lost| Fault::Failed(fenced(lost.to_string())))?;
-        let (fence, clock) = (self.fence.clone(), Arc::clone(&self.clock));
+        let permit = self.permit();
+        permit.ask().ok_or_else(|| Fault::Failed(fenced(WITHDRAWN)))?;
         let request = Request::builder()
             .method(call.method)
             .uri(call.path)
-            .extension(Permit::new(move || fence.check(clock.instant()).ok()))
+            .extension(permit)
             .header(header::ACCEPT, JSON)
             .header(header::CONTENT_TYPE, call.content_type)
             .body(Body::from(call.body.to_vec()))
             .map_err(|error| Fault::Failed(malformed(&error)))?;
         self.exchange(call.asked, request).await
+    }
+
+    fn permit(&self) -> Permit {
+        let (fence, continuity, clock) = (self.fence.clone(), self.continuity.clone(), Arc::clone(&self.clock));
+        Permit::new(move || {
+            let allowed = fence.check(clock.instant()).ok()?;
+            continuity.is_certain().then_some(allowed)
+        })
     }
 
     /// Path of a write to an existing object or one of its subresources, with the field manager.
@@ -263,7 +278,7 @@ fn unanswered(error: &(dyn std::error::Error + 'static)) -> Fault {
     let mut causes = std::iter::successors(Some(error), |error| (*error).source());
     let failure = |class| Failure::new(class, format!("no answer from the server: {}", in_one_line(error)));
     match causes.find_map(|cause| cause.downcast_ref::<CallError>()) {
-        Some(CallError::Withdrawn { .. }) => Fault::Failed(fenced(Fenced.to_string())),
+        Some(CallError::Withdrawn { .. }) => Fault::Failed(fenced(WITHDRAWN)),
         Some(CallError::NotSent { .. } | CallError::Unprepared { .. }) => {
             Fault::Failed(failure(FailureClass::Transient))
         }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::id::ResourceVersion;
 
 pub use store::{Identity, Source, Store};
-pub use watch::{Cache, CacheAids, CacheMetrics, Feed, Scope, Subscriber};
+pub use watch::{Cache, CacheAids, CacheMetrics, Feed, Notice, Scope, Subscriber};
 
 /// What a watch event did to a cache.
 #[derive(Debug)]

@@ -84,7 +84,8 @@ impl Permit {
         Self(Arc::new(allowed))
     }
 
-    fn ask(&self) -> Option<Duration> {
+    /// How long an attempt made now may take.
+    pub(crate) fn ask(&self) -> Option<Duration> {
         (self.0)()
     }
 }

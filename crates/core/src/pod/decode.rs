@@ -1,40 +1,27 @@
 //! Reading a pod's JSON into a [`PodView`].
 
-use std::borrow::Cow;
-use std::collections::HashSet;
-
-use serde::Deserialize;
-
-use super::{DELETION_COST, Hindrance, Phase, PodView, Ready};
-use crate::condition::Status;
+use super::wire::{WireContainerStatus, WirePod, WireStatus, most_restarts};
+use super::{DELETION_COST, Hindrance, Phase, PodView};
 use crate::id::Kind;
 use crate::labels::Interner;
-use crate::meta::{DecodeError, KeepAnnotations, Meta, Object, RawMeta};
+use crate::meta::{DecodeError, KeepAnnotations, Meta, Object};
 use crate::time::Timestamp;
 
 impl Object for PodView {
     const KIND: Kind = Kind::POD;
 
     fn decode(json: &[u8], interner: &Interner) -> Result<Self, DecodeError> {
-        let pod: RawPod<'_> = serde_json::from_slice(json)?;
+        let pod = WirePod::read(json)?;
         let (spec, status) = (pod.spec, pod.status);
-        let sidecars = spec.sidecars();
         Ok(Self {
             node: (!spec.node_name.is_empty()).then(|| interner.string(&spec.node_name)),
-            phase: Phase::of(&status.phase),
-            ready: status.condition("Ready").map(|ready| Ready {
-                status: Status::of(&ready.status),
-                since: ready.last_transition_time,
-            }),
-            restarts: most_restarts(status.containers()),
-            sidecar_restarts: most_restarts(
-                status
-                    .init_containers()
-                    .filter(|container| sidecars.contains(&*container.name)),
-            ),
-            failed_after: failed_after(pod.metadata.created(), status.failed_at()),
+            phase: status.phase(),
+            ready: status.ready(),
+            restarts: most_restarts(status.regular()),
+            sidecar_restarts: most_restarts(status.sidecars(&spec.sidecars())),
+            failed_after: failed_after(pod.metadata.created(), failed_at(&status)),
             deletion_cost: deletion_cost(pod.metadata.annotation(DELETION_COST)),
-            hindrance: status.hindrance(interner),
+            hindrance: hindrance(&status, interner),
             meta: pod.metadata.into_meta(KeepAnnotations::Only(&[]), interner)?,
         })
     }
@@ -57,13 +44,6 @@ impl Phase {
     }
 }
 
-fn most_restarts<'a>(containers: impl Iterator<Item = &'a RawContainerStatus<'a>>) -> i32 {
-    containers
-        .map(|container| container.restart_count)
-        .max()
-        .unwrap_or_default()
-}
-
 /// Seconds from creation to failure; none where clocks disagree about what came first.
 fn failed_after(created: Option<Timestamp>, failed: Option<Timestamp>) -> Option<u32> {
     let seconds = failed?.as_second().saturating_sub(created?.as_second());
@@ -78,151 +58,34 @@ fn deletion_cost(annotation: Option<&str>) -> i32 {
         .unwrap_or_default()
 }
 
-#[derive(Deserialize)]
-struct RawPod<'a> {
-    #[serde(borrow)]
-    metadata: RawMeta<'a>,
-    #[serde(borrow, default)]
-    spec: RawSpec<'a>,
-    #[serde(borrow, default)]
-    status: RawStatus<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawSpec<'a> {
-    #[serde(borrow)]
-    node_name: Cow<'a, str>,
-    #[serde(borrow)]
-    init_containers: Option<Vec<RawContainer<'a>>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawContainer<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow)]
-    restart_policy: Cow<'a, str>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawStatus<'a> {
-    #[serde(borrow)]
-    phase: Cow<'a, str>,
-    start_time: Option<Timestamp>,
-    #[serde(borrow)]
-    conditions: Option<Vec<RawCondition<'a>>>,
-    #[serde(borrow)]
-    init_container_statuses: Option<Vec<RawContainerStatus<'a>>>,
-    #[serde(borrow)]
-    container_statuses: Option<Vec<RawContainerStatus<'a>>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawCondition<'a> {
-    #[serde(borrow)]
-    r#type: Cow<'a, str>,
-    #[serde(borrow)]
-    status: Cow<'a, str>,
-    #[serde(borrow)]
-    reason: Cow<'a, str>,
-    last_transition_time: Option<Timestamp>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawContainerStatus<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    restart_count: i32,
-    #[serde(borrow)]
-    state: Option<RawState<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RawState<'a> {
-    #[serde(borrow)]
-    waiting: Option<RawWaiting<'a>>,
-    terminated: Option<RawTerminated>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RawTerminated {
-    finished_at: Option<Timestamp>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RawWaiting<'a> {
-    #[serde(borrow)]
-    reason: Cow<'a, str>,
-}
-
-impl RawSpec<'_> {
-    fn sidecars(&self) -> HashSet<&str> {
-        let restartable = |container: &&RawContainer<'_>| container.restart_policy == "Always";
-        self.init_containers
-            .iter()
-            .flatten()
-            .filter(restartable)
-            .map(|container| &*container.name)
-            .collect()
+/// When a failed pod's last container ended. Of a pod that its node has refused, or that ended while its node was away,
+/// no container tells; then it is the latest moment that its status knows of. A kubelet that refuses a pod states when it
+/// first saw it, and takes all its own conditions away.
+fn failed_at(status: &WireStatus<'_>) -> Option<Timestamp> {
+    if status.phase() != Phase::Failed {
+        return None;
     }
+    let ends = status.regular().filter_map(WireContainerStatus::ended);
+    ends.max().or_else(|| {
+        let changes = status
+            .conditions()
+            .filter_map(|condition| condition.last_transition_time);
+        changes.chain(status.start_time).max()
+    })
 }
 
-impl RawStatus<'_> {
-    fn condition(&self, kind: &str) -> Option<&RawCondition<'_>> {
-        self.conditions
-            .iter()
-            .flatten()
-            .find(|condition| condition.r#type == kind)
+/// An unscheduled pod has no waiting container. Of several waiting ones the first in starting order counts, one that
+/// only waits for its turn last.
+fn hindrance(status: &WireStatus<'_>, interner: &Interner) -> Option<Hindrance> {
+    let scheduled = status.condition("PodScheduled");
+    if let Some(condition) = scheduled.filter(|condition| condition.status == "False") {
+        return Some(Hindrance::Unscheduled(interner.string(&condition.reason)));
     }
-
-    fn containers(&self) -> impl Iterator<Item = &RawContainerStatus<'_>> {
-        self.container_statuses.iter().flatten()
-    }
-
-    fn init_containers(&self) -> impl Iterator<Item = &RawContainerStatus<'_>> {
-        self.init_container_statuses.iter().flatten()
-    }
-
-    /// When a failed pod's last container ended. Of a pod that its node has refused, or that ended while its node was away,
-    /// no container tells; then it is the latest moment that its status knows of. A kubelet that refuses a pod states when it
-    /// first saw it, and takes all its own conditions away.
-    fn failed_at(&self) -> Option<Timestamp> {
-        if Phase::of(&self.phase) != Phase::Failed {
-            return None;
-        }
-        let ends = self
-            .containers()
-            .filter_map(|container| container.state.as_ref()?.terminated.as_ref()?.finished_at);
-        ends.max().or_else(|| {
-            let changes = self.conditions.iter().flatten();
-            let changes = changes.filter_map(|condition| condition.last_transition_time);
-            changes.chain(self.start_time).max()
-        })
-    }
-
-    /// An unscheduled pod has no waiting container. Of several waiting ones the first in starting order counts, one that
-    /// only waits for its turn last.
-    fn hindrance(&self, interner: &Interner) -> Option<Hindrance> {
-        let unscheduled = self
-            .condition("PodScheduled")
-            .filter(|condition| condition.status == "False");
-        if let Some(condition) = unscheduled {
-            return Some(Hindrance::Unscheduled(interner.string(&condition.reason)));
-        }
-        self.init_containers()
-            .chain(self.containers())
-            .filter_map(|container| container.state.as_ref()?.waiting.as_ref())
-            .min_by_key(|waiting| matches!(&*waiting.reason, "PodInitializing" | "ContainerCreating"))
-            .map(|waiting| Hindrance::Waiting(interner.string(&waiting.reason)))
-    }
+    let containers = status.init().chain(status.regular());
+    containers
+        .filter_map(|container| container.state.waiting.as_ref())
+        .min_by_key(|waiting| matches!(&*waiting.reason, "PodInitializing" | "ContainerCreating"))
+        .map(|waiting| Hindrance::Waiting(interner.string(&waiting.reason)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Pods, decoded to what controllers ask of them; everything else of a pod is dropped while it is read.
 
 mod decode;
+pub mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;

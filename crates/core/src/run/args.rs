@@ -46,6 +46,27 @@ impl RunArgs {
     }
 }
 
+/// The choice of loops, for a binary that has several.
+#[derive(Args, Clone, Debug)]
+pub struct LoopArgs<L: ValueEnum + Clone + Send + Sync + 'static> {
+    /// Which loops run. The others are left to whoever else reconciles their kinds. [default: all]
+    #[arg(
+        long = "controllers",
+        env = "WORKLOAD_CONTROLLERS",
+        value_name = "CONTROLLERS",
+        value_enum,
+        value_delimiter = ','
+    )]
+    chosen: Vec<L>,
+}
+
+impl<L: ValueEnum + Clone + PartialEq + Send + Sync> LoopArgs<L> {
+    /// True if this loop runs.
+    pub fn runs(&self, named: &L) -> bool {
+        self.chosen.is_empty() || self.chosen.contains(named)
+    }
+}
+
 /// Which server, and how much of it.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ServerArgs {

@@ -2,7 +2,6 @@
 
 pub mod admin;
 pub mod args;
-mod history;
 pub mod process;
 pub mod signals;
 pub mod site;
@@ -10,7 +9,7 @@ pub mod spawn;
 pub mod start;
 pub mod telemetry;
 
-pub use args::RunArgs;
+pub use args::{LoopArgs, RunArgs};
 pub use process::{Ended, Parts, Process, Program};
 pub use site::{Due, Site, Wakes};
 pub use spawn::{Gate, Task, spawn};

@@ -159,41 +159,45 @@ impl Process {
 
     async fn work(&self) -> Infallible {
         tracing::info!("leading");
-        self.open();
+        let mut working = self.open();
         loop {
             let resync = RESYNC.mul_f64(1.0 + self.chance.fraction());
             tokio::select! {
                 biased;
-                () = self.site.other_history.noticed() => self.start_over().await,
+                () = self.site.continuity.noticed() => working = self.start_over().await,
+                () = self.site.continuity.certain(), if !working => working = self.open(),
                 () = tokio::time::sleep(resync) => self.site.loops.iter().for_each(Loop::resync),
             }
         }
     }
 
     /// No turn begins until every cache has listed what the server holds now. The lists begin when the turns under way have
-    /// ended: whatever they have written is in them. Nothing that was written before is waited for any more.
-    async fn start_over(&self) {
+    /// ended: whatever they have written is in them. Nothing that was written before is waited for any more. Says whether turns
+    /// begin now.
+    async fn start_over(&self) -> bool {
         join_all(self.site.loops.iter().map(Loop::rest)).await;
         self.refreshed().await;
-        if self.open() {
+        let working = self.open();
+        if working {
             tracing::info!("going on with the server as it is now");
         } else {
             tokio::time::sleep(PAUSE).await;
         }
+        working
     }
 
-    /// Lets turns begin, unless a cache has noticed another history since the lists were asked for: then the caches may not
-    /// all show the same one, and `work` starts over.
+    /// Lets turns begin, unless a cache has noticed another history since the lists were asked for (then the caches may not
+    /// all show the same one, and `work` starts over) or does not know whether it shows the server's.
     fn open(&self) -> bool {
         let loops = &self.site.loops;
         self.site
-            .other_history
-            .unless_noticed(|| loops.iter().for_each(Loop::open))
+            .continuity
+            .go_on_if_certain(|| loops.iter().for_each(Loop::open))
     }
 
     /// Lists anew, and waits until every cache shows it.
     async fn refreshed(&self) {
-        self.site.other_history.is_dealt_with();
+        self.site.continuity.is_dealt_with();
         self.site.caches.iter().for_each(|cache| cache.refresh());
         self.synced().await;
     }

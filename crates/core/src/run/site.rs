@@ -1,5 +1,6 @@
 //! Where a controller sets up its caches and loops before the process starts them.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -11,8 +12,9 @@ use crate::act::executor::ExecutorParts;
 use crate::act::ledger::Caches;
 use crate::act::metrics::{ActMetrics, GateMetrics};
 use crate::act::{Executor, Ledger, Live};
-use crate::cache::{Cache, CacheAids, Delta, Feed, Progress, Scope, Subscriber};
+use crate::cache::{Cache, CacheAids, Delta, Feed, Notice, Progress, Scope, Subscriber};
 use crate::client::Client;
+use crate::continuity::Continuity;
 use crate::events::{self, ApiSink, EventMetrics, Scribe};
 use crate::id::{Kind, ObjectKey};
 use crate::lease::Fence;
@@ -20,7 +22,6 @@ use crate::meta::Object;
 use crate::metrics::Metrics;
 use crate::queue::{Priority, Queue, QueueMetrics, Turn, Workers};
 use crate::reconcile::{Reconciler, ReconcilerParts, ToldMetrics};
-use crate::run::history::OtherHistory;
 use crate::workload::Workload;
 
 /// What all caches and loops of a process share, and where they are collected.
@@ -29,7 +30,9 @@ pub struct Site {
     supplies: Supplies,
     pub(super) caches: Vec<Arc<dyn Filling>>,
     pub(super) loops: Vec<Loop>,
-    pub(super) other_history: OtherHistory,
+    pub(super) continuity: Continuity,
+    /// Metrics of each component; several loops may be one component.
+    gates: BTreeMap<&'static str, GateMetrics>,
 }
 
 /// What caches and loops are made with.
@@ -175,7 +178,8 @@ impl Site {
             supplies,
             caches: Vec::new(),
             loops: Vec::new(),
-            other_history: OtherHistory::default(),
+            continuity: Continuity::default(),
+            gates: BTreeMap::new(),
         }
     }
 
@@ -192,8 +196,12 @@ impl Site {
 
     /// Has the process run a cache.
     pub fn keep<T: Object>(&mut self, mut cache: Cache<T>) {
-        let other_history = self.other_history.clone();
-        cache.on_other_history(Box::new(move || other_history.notice()));
+        let continuity = self.continuity.clone();
+        cache.on_notice(Box::new(move |notice| match notice {
+            Notice::Doubted => continuity.doubt(T::KIND),
+            Notice::SameHistory => continuity.trust(T::KIND),
+            Notice::OtherHistory => continuity.notice(),
+        }));
         self.caches.push(Arc::new(cache));
     }
 
@@ -211,6 +219,8 @@ impl Site {
             counters,
             ..
         } = &self.supplies;
+        let register = || metrics.register(|registry| GateMetrics::register(registry, W::COMPONENT));
+        let gates = self.gates.entry(W::COMPONENT).or_insert_with(register).clone();
         let CacheAids { clock, chance, .. } = aids;
         let ledger = Arc::new(Ledger::new(W::KIND));
         let (recorder, feed) = events::recorder(Arc::clone(clock), &counters.events);
@@ -233,11 +243,11 @@ impl Site {
             ledger: Arc::clone(&ledger),
             caches: Caches::of(children.into_iter().chain([own])),
             clock: Arc::clone(clock),
-            metrics: metrics.register(|registry| GateMetrics::register(registry, W::COMPONENT)),
+            metrics: gates,
             told: counters.told.clone(),
         }));
         let store = roots.store();
-        self.other_history.concerns(queue.clone());
+        self.continuity.concerns(queue.clone());
         self.loops.push(Loop {
             ledger: Arc::clone(&ledger),
             workers: Workers::start(&queue, self.supplies.workers, &turn),
@@ -278,6 +288,7 @@ impl Site {
             field_manager,
             max_inflight_writes.get(),
             fence.clone(),
+            self.continuity.clone(),
             Arc::clone(&aids.clock),
         )
     }

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use workload_core::condition::Conditions;
 use workload_core::id::Kind;
 use workload_core::labels::Interner;
-use workload_core::meta::{DecodeError, KeepAnnotations, Meta, Object, RawMeta};
+use workload_core::meta::{DecodeError, KeepAnnotations, Meta, Object, RawObject};
 use workload_core::mistake::{Mistake, made};
 use workload_core::number::{IntOrPercent, Round};
 use workload_core::opt_in::Amount;
@@ -181,7 +181,7 @@ impl Object for Deployment {
     const KIND: Kind = Kind::DEPLOYMENT;
 
     fn decode(json: &[u8], interner: &Interner) -> Result<Self, DecodeError> {
-        let raw: Raw<'_> = serde_json::from_slice(json)?;
+        let raw: RawObject<'_, RawSpec<'_>, _> = serde_json::from_slice(json)?;
         let meta = raw.metadata.into_meta(KeepAnnotations::All, interner)?;
         let spec = raw.spec.check(interner)?;
         let mut opt_ins = OptIns::read(&meta.annotations);
@@ -200,22 +200,12 @@ impl Object for Deployment {
 }
 
 #[derive(Deserialize)]
-struct Raw<'a> {
-    #[serde(borrow)]
-    metadata: RawMeta<'a>,
-    #[serde(borrow)]
-    spec: RawSpec<'a>,
-    #[serde(default)]
-    status: DeploymentStatus,
-}
-
-#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawSpec<'a> {
     replicas: Option<i32>,
     selector: Option<LabelSelector>,
     #[serde(borrow)]
-    template: Option<&'a RawValue>,
+    template: &'a RawValue,
     #[serde(default)]
     strategy: RawStrategy,
     min_ready_seconds: Option<i32>,
@@ -243,12 +233,11 @@ const OFF: i32 = i32::MAX;
 
 impl RawSpec<'_> {
     fn check(self, interner: &Interner) -> Result<DeploymentSpec, DecodeError> {
-        let template = self.template.ok_or(DecodeError::Field("spec.template"))?;
         Ok(DeploymentSpec {
             replicas: self.replicas.unwrap_or(1),
             selector: Selector::new(self.selector.as_ref()),
             raw_selector: self.selector.unwrap_or_default(),
-            template: Template::decode(template, interner)?,
+            template: Template::decode(self.template, interner)?,
             strategy: self.strategy.check()?,
             min_ready_seconds: self.min_ready_seconds.unwrap_or(0),
             history: self

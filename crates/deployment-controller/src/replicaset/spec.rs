@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use workload_core::condition::Conditions;
 use workload_core::id::Kind;
 use workload_core::labels::Interner;
-use workload_core::meta::{DecodeError, KeepAnnotations, Meta, Object, RawMeta};
+use workload_core::meta::{DecodeError, KeepAnnotations, Meta, Object, RawObject};
 use workload_core::selector::{LabelSelector, Selector, SelectorError};
 use workload_core::template::Template;
 
@@ -71,14 +71,13 @@ impl Object for ReplicaSet {
     const KIND: Kind = Kind::REPLICA_SET;
 
     fn decode(json: &[u8], interner: &Interner) -> Result<Self, DecodeError> {
-        let raw: Raw<'_> = serde_json::from_slice(json)?;
-        let template = raw.spec.template.ok_or(DecodeError::Field("spec.template"))?;
+        let raw: RawObject<'_, RawSpec<'_>, _> = serde_json::from_slice(json)?;
         Ok(Self {
             meta: raw.metadata.into_meta(KeepAnnotations::All, interner)?,
             replicas: raw.spec.replicas.unwrap_or(1),
             min_ready_seconds: raw.spec.min_ready_seconds.unwrap_or(0),
             selector: Selector::new(raw.spec.selector.as_ref()),
-            template: Template::decode(template, interner)?,
+            template: Template::decode(raw.spec.template, interner)?,
             status: raw.status,
         })
     }
@@ -89,21 +88,11 @@ impl Object for ReplicaSet {
 }
 
 #[derive(Deserialize)]
-struct Raw<'a> {
-    #[serde(borrow)]
-    metadata: RawMeta<'a>,
-    #[serde(borrow)]
-    spec: RawSpec<'a>,
-    #[serde(default)]
-    status: ReplicaSetStatus,
-}
-
-#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawSpec<'a> {
     replicas: Option<i32>,
     min_ready_seconds: Option<i32>,
     selector: Option<LabelSelector>,
     #[serde(borrow)]
-    template: Option<&'a RawValue>,
+    template: &'a RawValue,
 }

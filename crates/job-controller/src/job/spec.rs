@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use workload_core::id::Kind;
 use workload_core::labels::Interner;
-use workload_core::meta::{DecodeError, KeepAnnotations, Meta, Object, RawMeta};
+use workload_core::meta::{DecodeError, KeepAnnotations, Meta, Object, RawObject};
 use workload_core::opt_in::PREFIX;
 use workload_core::selector::{LabelSelector, Selector, SelectorError};
 use workload_core::time::{self, Timestamp};
@@ -172,7 +172,7 @@ impl Object for Job {
     const KIND: Kind = Kind::JOB;
 
     fn decode(json: &[u8], interner: &Interner) -> Result<Self, DecodeError> {
-        let raw: Raw<'_> = serde_json::from_slice(json)?;
+        let raw: RawObject<'_, RawSpec<'_>, _> = serde_json::from_slice(json)?;
         let mut meta = raw.metadata.into_meta(KeepAnnotations::All, interner)?;
         let asked = meta.annotations.iter().filter(|(key, _)| key.starts_with(PREFIX));
         meta.annotations = interner.labels(asked);
@@ -195,16 +195,6 @@ impl Object for Job {
 }
 
 #[derive(Deserialize)]
-struct Raw<'a> {
-    #[serde(borrow)]
-    metadata: RawMeta<'a>,
-    #[serde(borrow)]
-    spec: RawSpec<'a>,
-    #[serde(default)]
-    status: JobStatus,
-}
-
-#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawSpec<'a> {
     parallelism: Option<i32>,
@@ -222,7 +212,7 @@ struct RawSpec<'a> {
     managed_by: Option<String>,
     ttl_seconds_after_finished: Option<i64>,
     #[serde(borrow)]
-    template: Option<&'a RawValue>,
+    template: &'a RawValue,
 }
 
 #[derive(Default, Deserialize)]
@@ -239,8 +229,7 @@ struct RawPodSpec {
 
 impl RawSpec<'_> {
     fn checked(self, interner: &Interner) -> Result<JobSpec, DecodeError> {
-        let template = self.template.ok_or(DecodeError::Field("spec.template"))?;
-        let pod: RawTemplate = serde_json::from_str(template.get())?;
+        let pod: RawTemplate = serde_json::from_str(self.template.get())?;
         let rules = self.pod_failure_policy.as_ref().map(failure::rules);
         let limit_by_default = self.backoff_limit_per_index.map_or(6, |_| i32::MAX);
         Ok(JobSpec {
@@ -261,7 +250,7 @@ impl RawSpec<'_> {
                 _ => Restarts::Never,
             },
             ttl_after_finished: self.ttl_seconds_after_finished,
-            template: Some(template.get().into()),
+            template: Some(self.template.get().into()),
         })
     }
 

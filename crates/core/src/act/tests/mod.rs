@@ -17,6 +17,7 @@ use super::{Ledger, Live};
 use crate::act::metrics::ActMetrics;
 use crate::cache::Delta;
 use crate::chance::Chance;
+use crate::continuity::Continuity;
 use crate::events::recorder::{EventMetrics, Feed, recorder};
 use crate::expectations::Settlement;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
@@ -55,6 +56,14 @@ pub(crate) struct World {
 }
 
 pub(crate) fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send + Sync + 'static) -> World {
+    uncertain_world(fence, Continuity::default(), script)
+}
+
+fn uncertain_world(
+    fence: Fence,
+    continuity: Continuity,
+    script: impl Fn(usize, &Seen) -> Answer + Send + Sync + 'static,
+) -> World {
     let log = Log::default();
     let (seen, script) = (Arc::clone(&log), Arc::new(script));
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -89,7 +98,7 @@ pub(crate) fn world(fence: Fence, script: impl Fn(usize, &Seen) -> Answer + Send
     let ledger = Arc::new(Ledger::new(Kind::REPLICA_SET));
     let (recorder, feed) = recorder(Arc::clone(&clock), &EventMetrics::default());
     let executor = Executor::new(ExecutorParts {
-        live: Live::new(client, "tests", 10, fence, Arc::clone(&clock)),
+        live: Live::new(client, "tests", 10, fence, continuity, Arc::clone(&clock)),
         ledger: Arc::clone(&ledger),
         recorder,
         metrics: ActMetrics::default(),
@@ -412,6 +421,20 @@ async fn deletes_go_out_together_and_are_awaited_unless_they_failed() {
     assert_eq!(world.lines().len(), 3);
     assert!(outcome.applied(Verb::Delete, Kind::POD, &ObjectKey::new("shop", "live")));
     assert!(matches!(settlement(&world), Settlement::Unsettled { awaited: 1, .. }));
+}
+
+// proves: deployment/I-3
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_while_a_cache_may_show_another_history() {
+    let continuity = Continuity::default();
+    continuity.doubt(Kind::POD);
+    let world = uncertain_world(Fence::open(), continuity.clone(), |_, _| object("p", "9"));
+    let outcome = world.run(vec![Stage::Create(pods(3))]).await;
+    assert_eq!(classes(&outcome), [FailureClass::Fenced]);
+    assert!(world.lines().is_empty());
+    continuity.trust(Kind::POD);
+    world.run(vec![Stage::Create(pods(3))]).await;
+    assert_eq!(world.lines().len(), 3);
 }
 
 // proves: deployment/I-4

@@ -51,7 +51,7 @@ pub struct Cache<T: Object> {
     feed: Feed,
     store: Arc<Store<T>>,
     subscribers: Vec<Subscriber<T>>,
-    history_watchers: Vec<Box<dyn Fn() + Send + Sync>>,
+    on_notice: Vec<Box<dyn Fn(Notice) + Send + Sync>>,
     /// Generation of the last whole list; see [`Cache::refresh`].
     listed: watch::Sender<u64>,
     /// Generation of the list that is wanted.
@@ -74,6 +74,18 @@ pub struct CacheAids {
     pub metrics: CacheMetrics,
 }
 
+/// What a cache notices about the server's history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The watch failed. The server may come back with another history than the store shows: restored from a backup.
+    Doubted,
+    /// After a doubt: the store shows the history that the server has.
+    SameHistory,
+    /// The server has another history than before: its version is lower than one already seen. Whatever was remembered by
+    /// version is void. The store begins to show the new state only after this, unless it took the list itself to find out.
+    OtherHistory,
+}
+
 /// Whether the server is heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contact {
@@ -90,7 +102,7 @@ impl<T: Object> Cache<T> {
             feed,
             store: Arc::default(),
             subscribers: Vec::new(),
-            history_watchers: Vec::new(),
+            on_notice: Vec::new(),
             listed: watch::Sender::new(0),
             wanted: AtomicU64::new(1),
             refresh: Notify::new(),
@@ -109,11 +121,9 @@ impl<T: Object> Cache<T> {
         self.subscribers.push(subscriber);
     }
 
-    /// Calls `watcher` when the server turns out to have another history than before: its version is lower than one already
-    /// seen, as after a restore from a backup. Whatever was remembered by version is void then. The store begins to show the
-    /// new state only after this, unless it took the list itself to find out.
-    pub fn on_other_history(&mut self, watcher: Box<dyn Fn() + Send + Sync>) {
-        self.history_watchers.push(watcher);
+    /// Calls `listener` with all that the cache notices about the server's history.
+    pub fn on_notice(&mut self, listener: Box<dyn Fn(Notice) + Send + Sync>) {
+        self.on_notice.push(listener);
     }
 
     /// The kind that is cached.
@@ -158,6 +168,7 @@ impl<T: Object> Cache<T> {
             generation: self.wanted.load(Ordering::SeqCst),
             warned: HashSet::new(),
             told: false,
+            doubted: false,
         };
         loop {
             let started = self.aids.clock.instant();
@@ -174,6 +185,7 @@ impl<T: Object> Cache<T> {
                 self.lost(now);
                 let lasted = now.saturating_duration_since(started);
                 let wait = follower.machine.ended(&ending, lasted, self.aids.chance.fraction());
+                follower.tell_doubt();
                 self.report(&ending, wait);
                 tokio::select! {
                     biased;
@@ -256,6 +268,8 @@ struct Follower<'a, T: Object> {
     warned: HashSet<ObjectKey>,
     /// Whether the other history that the next list will show has been told already.
     told: bool,
+    /// Whether the doubt that the machine has is told.
+    doubted: bool,
 }
 
 impl<T: Object> Follower<'_, T> {
@@ -282,6 +296,7 @@ impl<T: Object> Follower<'_, T> {
                 if self.machine.version(&frame::version_of_list(&body)?) == History::Another {
                     self.tell_other_history();
                 }
+                self.tell_doubt();
                 Ok(())
             }
             ask @ (Ask::Initial | Ask::Resume(_)) => self.stream(&ask).await,
@@ -342,6 +357,7 @@ impl<T: Object> Follower<'_, T> {
                 self.tell_other_history();
             }
             self.told = false;
+            self.tell_doubt();
             cache.listed(self.machine.method(), self.generation);
         }
     }
@@ -356,8 +372,20 @@ impl<T: Object> Follower<'_, T> {
             kind,
             "the server's version is lower than before, as after a restore from a backup"
         );
-        for watcher in &self.cache.history_watchers {
-            watcher();
+        self.notice(Notice::OtherHistory);
+    }
+
+    /// Tells that a doubt has begun or ended.
+    fn tell_doubt(&mut self) {
+        let doubted = self.machine.is_doubtful();
+        if mem::replace(&mut self.doubted, doubted) != doubted {
+            self.notice(if doubted { Notice::Doubted } else { Notice::SameHistory });
+        }
+    }
+
+    fn notice(&self, notice: Notice) {
+        for listener in &self.cache.on_notice {
+            listener(notice);
         }
     }
 

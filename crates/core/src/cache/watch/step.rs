@@ -32,6 +32,8 @@ pub(super) struct Machine {
     reached: Option<ResourceVersion>,
     /// Whether the current stream has delivered anything.
     heard: bool,
+    /// Whether the server may have another history than the store shows.
+    doubtful: bool,
 }
 
 /// How a fresh list is fetched.
@@ -147,6 +149,12 @@ impl Machine {
         self.phase = Phase::default();
     }
 
+    /// True from the failure of a watch or list until it is known whether the server has the history that the store shows, and,
+    /// if it has another, until the store shows that. Not before the first list.
+    pub(super) fn is_doubtful(&self) -> bool {
+        self.doubtful
+    }
+
     /// How fresh lists are fetched.
     pub(super) fn method(&self) -> Method {
         self.method
@@ -202,6 +210,7 @@ impl Machine {
             History::Another
         } else {
             self.phase = Phase::Live;
+            self.doubtful = false;
             History::Same
         }
     }
@@ -235,6 +244,7 @@ impl Machine {
             Phase::Live if silent || end == End::Failure => self.phase = Phase::Doubt,
             Phase::Listing(_) | Phase::Live | Phase::Doubt => {}
         }
+        self.doubtful |= end == End::Failure && self.reached.is_some();
         end
     }
 
@@ -246,6 +256,7 @@ impl Machine {
         };
         self.reached = Some(version.clone());
         self.phase = Phase::Live;
+        self.doubtful = false;
         Change::Listed {
             present,
             version,

@@ -248,6 +248,25 @@ async fn after_a_restore_no_turn_begins_before_those_under_way_have_ended_and_th
     assert_eq!(log, ["a lists", "a writes", "a lists", "a lists", "a writes"]);
 }
 
+// proves: deployment/I-3
+#[tokio::test(start_paused = true)]
+async fn nothing_is_written_while_it_is_not_known_whether_the_server_is_the_one_of_before() {
+    for (back_at, lists) in [(7, 1), (5, 2)] {
+        let server = Server::new();
+        let _process = start(&server, "a", &["--leader-elect=false"]);
+        server.seen("a writes", 0).await;
+        server.break_by(|faults| faults.no_versions = true);
+        server.restore(back_at);
+        // Longer than the longest time until every object gets a turn.
+        time::sleep(Duration::from_hours(25)).await;
+        assert_eq!(server.log(), ["a lists", "a writes", "a says"]);
+        server.break_by(|faults| faults.no_versions = false);
+        server.seen("a writes", 1).await;
+        let listed = server.log().iter().filter(|line| *line == "a lists").count();
+        assert_eq!(listed, lists, "{:?}", server.log());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_standby_that_takes_over_after_a_restore_acts_on_lists_of_one_history() {
     for noticed_before in [true, false] {

@@ -49,6 +49,8 @@ pub(super) struct Faults {
     pub(super) no_election: bool,
     /// Watches stay empty.
     pub(super) no_lists: bool,
+    /// The version of its state is not told.
+    pub(super) no_versions: bool,
 }
 
 impl Server {
@@ -141,6 +143,9 @@ impl Server {
         if *method == Method::GET {
             let version = *self.0.version.borrow();
             if !uri.contains("watch=true") {
+                if faults.no_versions {
+                    return status(500);
+                }
                 return reply(
                     200,
                     &json!({"metadata": {"resourceVersion": version.to_string()}, "items": []}),

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::{bookmark, event, initial_end, page, status};
 use crate::cache::sample::{Thing, key, spoiled, thing};
-use crate::cache::{Cache, CacheAids, CacheMetrics, Delta, Feed, Progress, Scope};
+use crate::cache::{Cache, CacheAids, CacheMetrics, Delta, Feed, Notice, Progress, Scope};
 use crate::chance::Chance;
 use crate::metrics::Metrics;
 use crate::run::spawn::{Task, spawn};
@@ -285,7 +285,10 @@ async fn a_restored_server_is_listed_anew_and_announced() {
     let (mut cache, _) = cache(&script, Scope::All);
     let told: Arc<Mutex<usize>> = Arc::default();
     let (count, store) = (Arc::clone(&told), cache.store());
-    cache.on_other_history(Box::new(move || {
+    cache.on_notice(Box::new(move |notice| {
+        if notice != Notice::OtherHistory {
+            return;
+        }
         assert_eq!(store.keys().len(), 2, "the store still shows the old state");
         *count.lock() += 1;
     }));
@@ -294,6 +297,29 @@ async fn a_restored_server_is_listed_anew_and_announced() {
     assert_eq!(*told.lock(), 1, "it is told once");
     assert_eq!(cache.store().seen().unwrap().as_str(), "6");
     assert_eq!(script.requests()[2], "/apis/example.com/v1/things?limit=1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_watch_is_doubted_until_the_server_is_known_to_be_the_one_of_before() {
+    let script = Script::of([
+        Answer::Closed(listed(&[thing("a", "u1", 5)], 10)),
+        Answer::Body(500, String::new()),
+        Answer::Body(503, String::new()),
+        Answer::Body(200, page(12, "", &[])),
+        Answer::Closed(vec![event("MODIFIED", &thing("a", "u1", 13))]),
+        Answer::Body(500, String::new()),
+        Answer::Body(200, page(6, "", &[])),
+        Answer::Open(listed(&[thing("a", "u1", 5)], 6)),
+    ]);
+    let (mut cache, _) = cache(&script, Scope::All);
+    let told: Arc<Mutex<Vec<Notice>>> = Arc::default();
+    let listener = Arc::clone(&told);
+    cache.on_notice(Box::new(move |notice| listener.lock().push(notice)));
+    let (cache, _task) = start(cache);
+    until(|| script.requests().len() == 8 && cache.store().seen().unwrap().as_str() == "6").await;
+    let same = [Notice::Doubted, Notice::SameHistory];
+    let other = [Notice::Doubted, Notice::OtherHistory, Notice::SameHistory];
+    assert_eq!(*told.lock(), [&same[..], &other[..]].concat());
 }
 
 /// What is logged on this thread while `body` runs.

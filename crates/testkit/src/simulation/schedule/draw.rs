@@ -173,7 +173,17 @@ mod tests {
                     "after all patience"
                 }
             )),
-            _ => None,
+            Fault::Slow(_)
+            | Fault::Kill(_)
+            | Fault::Stop(_)
+            | Fault::Freeze(..)
+            | Fault::Close(..)
+            | Fault::Break(..)
+            | Fault::Steal
+            | Fault::Fail(..)
+            | Fault::Unready(..)
+            | Fault::Hang(_)
+            | Fault::Reject => None,
         };
         let counts = counted(drawn().into_iter().filter_map(form));
         assert_eq!(counts.len(), 3 * 2 + 7 + 2 * 3 + 2 * 2 * 3 + 2 + 2 + 2, "{counts:?}");

@@ -168,7 +168,7 @@ fn replacement() -> Scenario {
     let deleted = Fate::Deleted(Duration::from_secs(2));
     ended(story("replacement after the end", work))
         .fates(move |pod, _| if first_of(pod, 0) { deleted } else { DONE })
-        .pods_end_in(4_000..=9_000)
+        .ending(4_000..=9_000)
 }
 
 fn deadline() -> Scenario {
@@ -204,6 +204,7 @@ fn scale_down() -> Scenario {
             told(state, "active") == 1 && told(state, "terminating") == 0 && state.pods().len() == 1
         })
         .fates(|_, _| Fate::Stays)
+        .keeping(&["batch.kubernetes.io/job-tracking"])
 }
 
 /// Containers that are started again where they are.

@@ -10,6 +10,7 @@ use workload_core::plan::Address;
 use workload_core::time::{Clock as _, Timestamp, to_api};
 
 use super::fate::Fates;
+use super::loss::Machines;
 use super::seed::Stream;
 use super::server::{DeleteOptions, Part};
 use super::work::{is_work, rejected};
@@ -55,6 +56,7 @@ pub(super) struct Node {
     pub(super) failures: BTreeMap<String, u64>,
     hangs: VecDeque<Duration>,
     rejections: usize,
+    pub(super) machines: Machines,
 }
 
 /// What happens to a pod next.
@@ -73,6 +75,21 @@ enum What {
     End,
 }
 
+impl Step {
+    fn of(pod: &Stored, what: What) -> Self {
+        Self {
+            key: ObjectKey::new(pod.text("/metadata/namespace"), pod.name()),
+            uid: pod.uid().to_owned(),
+            what,
+        }
+    }
+
+    /// A pod gets ready.
+    pub(super) fn ready(pod: &Stored) -> Self {
+        Self::of(pod, What::Ready)
+    }
+}
+
 impl Node {
     pub(super) fn new(stream: Stream, habits: Habits) -> Self {
         Self {
@@ -81,6 +98,7 @@ impl Node {
             failures: BTreeMap::new(),
             hangs: VecDeque::new(),
             rejections: 0,
+            machines: Machines::default(),
         }
     }
 
@@ -134,30 +152,31 @@ impl World {
             return;
         }
         if let Some((by, what)) = self.node.next(change, pod) {
-            let step = Step {
-                key: ObjectKey::new(pod.text("/metadata/namespace"), pod.name()),
-                uid: pod.uid().to_owned(),
-                what,
-            };
             self.busy_for(by);
-            self.later(by, Event::Node(step));
+            self.later(by, Event::Node(Step::of(pod, what)));
         }
     }
 
     /// The next step of a pod, if it is still there.
     pub(super) fn step(&mut self, step: Step) {
-        let Step { key, uid, what } = step;
-        let pod = self.server.get(Kind::POD, &key.namespace, &key.name);
-        let Some(pod) = pod.filter(|pod| pod.uid() == uid) else {
+        let pod = self.server.get(Kind::POD, &step.key.namespace, &step.key.name);
+        let Some(pod) = pod.filter(|pod| pod.uid() == step.uid) else {
             return;
         };
-        if pod.is_terminating() != (what == What::End) {
+        if pod.is_terminating() != (step.what == What::End) {
             return;
         }
+        if !self.node.machines.serves(&pod) {
+            return self.node.machines.stall(&pod, step);
+        }
+        if step.what == What::Bind {
+            return self.bind(step);
+        }
+        let Step { key, uid, what } = step;
         let now = self.clock.now();
         self.tell("node", &format!("{what:?} {}", key.name));
         match what {
-            What::Bind => drop(self.server.bind(&key, "node", now)),
+            What::Bind => {}
             What::Ready => self.run(&key, &pod),
             What::Reject => self.report(&key, &rejected(now)),
             What::End => {
@@ -170,6 +189,16 @@ impl World {
                 drop(self.server.delete(&pod_at(&key), &options, now));
             }
         }
+        self.absorb();
+    }
+
+    fn bind(&mut self, step: Step) {
+        let chance = self.node.stream.between(&(0..=u64::from(u32::MAX)));
+        let Some(node) = self.node.machines.place(chance) else {
+            return self.place_later(step);
+        };
+        self.tell("node", &format!("Bind {} to {node}", step.key.name));
+        drop(self.server.bind(&step.key, &node, self.clock.now()));
         self.absorb();
     }
 
@@ -211,7 +240,10 @@ impl World {
 
     fn a_ready_pod(&self, pick: u64) -> Option<ObjectKey> {
         let all = self.server.list(Kind::POD);
-        let ready: Vec<&Stored> = all.iter().filter(|pod| pod.is_active() && pod.is_ready()).collect();
+        let ready: Vec<&Stored> = all
+            .iter()
+            .filter(|pod| pod.is_active() && pod.is_ready() && self.node.machines.serves(pod))
+            .collect();
         let at = usize::try_from(pick).ok()?.checked_rem(ready.len())?;
         let pod = ready.get(at)?;
         Some(ObjectKey::new(pod.text("/metadata/namespace"), pod.name()))

@@ -16,6 +16,8 @@ use crate::state::Change;
 
 /// How long pod garbage collection takes to find a pod that was deleted before it was bound, in milliseconds.
 const COLLECTED: std::ops::RangeInclusive<u64> = 1_000..=20_000;
+/// When the node of a pod that was to end is looked at again.
+const SILENT: Duration = Duration::from_secs(1);
 /// The exit code of containers that were killed.
 const KILLED: u8 = 137;
 /// The longest wait for the replacement of a failed pod, and the first (job J-113).
@@ -146,10 +148,14 @@ impl World {
         if pod.is_terminating() != (what == What::Collect) {
             return;
         }
+        if !self.node.machines.serves(&pod) && matches!(what, What::Exit(_)) {
+            // Nothing is heard of its node.
+            return self.in_turn(SILENT, &pod, what);
+        }
         match what {
             What::Exit(code) => self.exit(&key, code),
             What::Evict => self.evict_pod(&key),
-            What::Delete => self.delete_pod(&key),
+            What::Delete => self.deleted_by_user(&key),
             What::Collect => {
                 self.tell("pod gc", &format!("{} fails", key.name));
                 self.report(&key, &json!({"phase": "Failed"}));
@@ -204,7 +210,7 @@ impl World {
     }
 
     /// A user deletes a pod.
-    pub(super) fn delete_pod(&mut self, key: &ObjectKey) {
+    pub(super) fn deleted_by_user(&mut self, key: &ObjectKey) {
         self.tell("user", &format!("delete Pod {}", key.name));
         drop(
             self.server

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fault, Lines, Planned, Plural, Schedule, Side, When};
+use super::{Fault, Lines, Planned, Plural, Return, Schedule, Side, When};
 use crate::simulation::seed::{Seed, Stream};
 
 /// What may go wrong.
@@ -117,12 +117,16 @@ fn of_a_watch(stream: &Stream, trouble: &Trouble) -> Fault {
 }
 
 fn of_a_pod(stream: &Stream, works: bool) -> Fault {
-    match stream.between(&(1..=if works { 6 } else { 4 })) {
-        5 => Fault::Remove(stream.between(&(0..=9))),
-        6 => Fault::Evict(stream.between(&(0..=9))),
+    match stream.between(&(1..=if works { 7 } else { 5 })) {
+        6 => Fault::Remove(stream.between(&(0..=9))),
+        7 => Fault::Evict(stream.between(&(0..=9))),
         1 => Fault::Fail(stream.between(&(0..=9)), *stream.pick(&[1, 137])),
         2 => Fault::Unready(stream.between(&(0..=9)), stream.millis(&(1_000..=20_000))),
         3 => Fault::Hang(stream.millis(&(1_000..=30_000))),
+        4 => {
+            let (node, by) = (stream.between(&(0..=9)), stream.millis(&(1_000..=60_000)));
+            Fault::Lose(node, by, *stream.pick(&[Return::Back, Return::Gone]))
+        }
         _ => Fault::Reject,
     }
 }
@@ -130,4 +134,78 @@ fn of_a_pod(stream: &Stream, works: bool) -> Fault {
 fn replica(stream: &Stream, trouble: &Trouble) -> usize {
     let last = trouble.replicas.saturating_sub(1) as u64;
     usize::try_from(stream.between(&(0..=last))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// All sorts of faults. One that is new is to be drawn, and to stand here.
+    const SORTS: [&str; 21] = [
+        "answer", "break", "close", "crash", "cut", "expire", "fail", "freeze", "hang", "jump", "kill", "lag", "late",
+        "lose", "reject", "reset", "silence", "slow", "steal", "stop", "unready",
+    ];
+
+    fn drawn() -> Vec<Fault> {
+        let trouble = Trouble::everything(2, Duration::from_mins(1));
+        let schedules = (0..1000).map(|seed| draw(Seed(seed), &trouble));
+        schedules
+            .flat_map(|schedule| schedule.0)
+            .map(|planned| planned.fault)
+            .collect()
+    }
+
+    fn counted<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, u32> {
+        let mut counts = BTreeMap::new();
+        keys.for_each(|key| *counts.entry(key).or_default() += 1);
+        counts
+    }
+
+    #[test]
+    fn every_sort_of_fault_is_drawn_often() {
+        let counts = counted(drawn().into_iter().map(Fault::word));
+        let sorts: Vec<_> = counts.keys().copied().collect();
+        assert_eq!(sorts, SORTS);
+        assert!(counts.values().all(|count| *count >= 40), "{counts:?}");
+    }
+
+    #[test]
+    fn every_form_of_a_fault_is_drawn() {
+        let form = |fault: Fault| match fault {
+            Fault::Crash(side) | Fault::Reset(side) | Fault::Silence(side) => Some(format!("{} {side}", fault.word())),
+            Fault::Answer(code, after) => Some(format!("answer {code} {after}")),
+            Fault::Cut(replica, lines, _) => Some(format!("cut {replica} {lines}")),
+            Fault::Lag(replica, kind, _) | Fault::Expire(replica, kind) => {
+                Some(format!("{} {replica} {kind}", fault.word()))
+            }
+            Fault::Jump(_, by) => Some(format!("jump {}", if by < 0 { "back" } else { "ahead" })),
+            Fault::Lose(_, _, then) => Some(format!("lose {then}")),
+            Fault::Late(by) => Some(format!(
+                "late {}",
+                if by.as_secs() < 31 {
+                    "soon"
+                } else {
+                    "after all patience"
+                }
+            )),
+            Fault::Slow(_)
+            | Fault::Kill(_)
+            | Fault::Stop(_)
+            | Fault::Freeze(..)
+            | Fault::Close(..)
+            | Fault::Break(..)
+            | Fault::Steal
+            | Fault::Fail(..)
+            | Fault::Unready(..)
+            | Fault::Hang(_)
+            | Fault::Remove(_)
+            | Fault::Evict(_)
+            | Fault::Reject => None,
+        };
+        let counts = counted(drawn().into_iter().filter_map(form));
+        assert_eq!(counts.len(), 3 * 2 + 7 + 2 * 3 + 2 * 2 * 3 + 2 + 2 + 2, "{counts:?}");
+        assert!(counts.values().all(|count| *count >= 10), "{counts:?}");
+    }
 }

@@ -55,6 +55,15 @@ pub enum Lines {
     All,
 }
 
+/// What becomes of a node of which nothing was heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Return {
+    /// It is back, and its pods with it.
+    Back,
+    /// It has gone for good, and its pods with it.
+    Gone,
+}
+
 /// A kind that is watched, by its plural.
 pub type Plural = &'static str;
 
@@ -106,6 +115,8 @@ pub enum Fault {
     Hang(Duration),
     /// The next pod that is bound is rejected by its node.
     Reject,
+    /// Nothing is heard of a node for so long; the number picks the node.
+    Lose(u64, Duration, Return),
 }
 
 impl Schedule {
@@ -130,7 +141,7 @@ impl Fault {
     pub fn harms_pods(self) -> bool {
         matches!(
             self,
-            Self::Fail(..) | Self::Unready(..) | Self::Reject | Self::Remove(_) | Self::Evict(_)
+            Self::Fail(..) | Self::Unready(..) | Self::Reject | Self::Lose(..) | Self::Remove(_) | Self::Evict(_)
         )
     }
 

@@ -4,6 +4,8 @@ mod crashes;
 mod histories;
 mod laws;
 mod mistakes;
+mod opt_in_laws;
+mod opt_ins;
 mod points;
 mod replay;
 mod stories;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use testkit::simulation::scenario::Scenario;
-use testkit::simulation::schedule::{Fault, Lines, Planned, Schedule, When};
+use testkit::simulation::schedule::{Fault, Lines, Planned, Return, Schedule, When};
 use testkit::simulation::seed::Seed;
 use testkit::simulation::{Case, Survey};
 
@@ -37,11 +37,27 @@ impl Points {
         assert!(self.cases.len() > 10, "{} writes", self.cases.len());
         self.survey.play_all(&self.cases, |_| {}).check();
     }
+
+    #[track_caller]
+    fn check_that_pods_were_lost(&self) {
+        let lost = |case| self.survey.play(case).verdict.map_or(0, |end| end.tally.lost);
+        let lost: Vec<u64> = self.cases.iter().map(lost).collect();
+        assert!(
+            lost.iter().filter(|lost| **lost > 0).count() > lost.len() / 2,
+            "{lost:?}"
+        );
+    }
 }
 
 /// All that are played here.
-pub(crate) fn all() -> [Points; 4] {
-    [frozen_leader(), late_create(), successor_behind(), cut_and_expired()]
+pub(crate) fn all() -> [Points; 5] {
+    [
+        frozen_leader(),
+        late_create(),
+        successor_behind(),
+        cut_and_expired(),
+        owner_seen_too_long(),
+    ]
 }
 
 /// Frozen for longer than a lease lasts, and than a successor needs to write.
@@ -64,6 +80,17 @@ fn cut_and_expired() -> Points {
     Points::of(stories::rolling(), &[cut, Fault::Expire(0, "pods")])
 }
 
+/// Who still sees a Deployment that is gone finds orphans that fit it.
+fn owner_seen_too_long() -> Points {
+    let behind = Fault::Lag(0, "deployments", Duration::from_secs(10));
+    Points::of(stories::orphan(), &[behind])
+}
+
+fn lost_node(then: Return) -> Points {
+    let lost = Fault::Lose(1, Duration::from_mins(1), then);
+    Points::of(stories::rolling(), &[lost])
+}
+
 // proves: deployment/I-4
 #[test]
 fn a_leader_that_goes_on_after_its_successor_has_begun_writes_nothing() {
@@ -83,4 +110,24 @@ fn a_successor_whose_cache_is_behind_lists_anew_before_it_acts() {
 #[test]
 fn what_vanishes_while_nobody_is_told_is_noticed() {
     cut_and_expired().check();
+}
+
+// proves: deployment/C-12
+#[test]
+fn orphans_are_not_given_to_an_owner_that_is_gone() {
+    owner_seen_too_long().check();
+}
+
+#[test]
+fn pods_of_a_lost_node_are_replaced_and_none_is_missed_when_it_is_back() {
+    let points = lost_node(Return::Back);
+    points.check();
+    points.check_that_pods_were_lost();
+}
+
+#[test]
+fn pods_of_a_node_that_never_comes_back_are_replaced() {
+    let points = lost_node(Return::Gone);
+    points.check();
+    points.check_that_pods_were_lost();
 }

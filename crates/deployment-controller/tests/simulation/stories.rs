@@ -2,16 +2,27 @@
 
 use serde_json::{Value, json};
 use testkit::Kind;
-use testkit::builders::{Manifest as _, Templated as _, deployment};
+use testkit::builders::{Manifest as _, Templated as _, deployment, replica_set};
+use testkit::object::Stored;
 use testkit::record::State;
 use testkit::simulation::scenario::{NAMESPACE, Scenario};
 use testkit::simulation::server::{DeleteOptions, Propagation, Quota};
 
-use crate::{laws, summary};
+use crate::{laws, opt_ins, summary};
+
+/// A finalizer of somebody else.
+const HELD: &str = "example.com/held";
+/// A custom resource that controls ReplicaSets of its own.
+const ROLLOUT: Kind = Kind {
+    group: "example.com",
+    version: "v1",
+    kind: "Rollout",
+    plural: "rollouts",
+};
 
 /// All stories.
 pub(crate) fn all() -> Vec<Scenario> {
-    vec![
+    [
         create(),
         scale(),
         rolling(),
@@ -27,10 +38,15 @@ pub(crate) fn all() -> Vec<Scenario> {
         quota(),
         deadline(),
         history(),
+        held_by_a_finalizer(),
+        of_a_stranger(),
     ]
+    .into_iter()
+    .chain(opt_ins::all())
+    .collect()
 }
 
-fn story(name: &'static str) -> Scenario {
+pub(crate) fn story(name: &'static str) -> Scenario {
     Scenario::named(name, summary::of).under(laws::surplus)
 }
 
@@ -101,7 +117,7 @@ fn pause() -> Scenario {
 ///
 /// A process that sees the new Deployment while its cache of ReplicaSets still shows the old owner makes a ReplicaSet of its
 /// own, by upstream's rules (deployment D-14), and later scales one of the two down; so the bounds hold but for that.
-fn orphan() -> Scenario {
+pub(crate) fn orphan() -> Scenario {
     let web = || deployment("web").replicas(3).json();
     let options = DeleteOptions {
         propagation: Some(Propagation::Orphan),
@@ -167,6 +183,63 @@ fn history() -> Scenario {
     rolled.under(laws::rolling(3, 2))
 }
 
+/// Somebody's finalizer keeps a Deployment that is being deleted: it is not reconciled any more (deployment D-13), and all that it
+/// owns goes once it has gone.
+fn held_by_a_finalizer() -> Scenario {
+    let web = deployment("web").replicas(3).finalizer(HELD);
+    let options = DeleteOptions {
+        propagation: Some(Propagation::Background),
+        ..DeleteOptions::default()
+    };
+    settled(story("held by a finalizer").create(Kind::DEPLOYMENT, web.json()))
+        .delete(Kind::DEPLOYMENT, "web", options)
+        .until("its end has begun", |state| {
+            state.deployment("web").is_some_and(Stored::is_terminating)
+        })
+        .merge(Kind::DEPLOYMENT, "web", json!({"spec": {"replicas": 5}}))
+        .until("that is seen", is_observed)
+        .keeping(&[HELD])
+        .under(laws::rolling(3, 0))
+}
+
+/// A ReplicaSet that fits the Deployment belongs to a custom resource, until that goes and leaves it behind: then, and not before,
+/// the Deployment adopts it.
+///
+/// As in `orphan`, a process that sees it free too late makes one of its own.
+fn of_a_stranger() -> Scenario {
+    let web = deployment("web").replicas(3);
+    let mut theirs = replica_set("theirs")
+        .replicas(2)
+        .pod_label("of", "theirs")
+        .label("app", "web");
+    theirs = theirs
+        .set("/spec/selector", json!({"matchLabels": {"app": "web", "of": "theirs"}}))
+        .set("/spec/template/metadata/labels", json!({"app": "web", "of": "theirs"}));
+    let rollout = json!({"metadata": {"name": "canary"}, "spec": {}});
+    let options = DeleteOptions {
+        propagation: Some(Propagation::Orphan),
+        ..DeleteOptions::default()
+    };
+    let beside = story("of a stranger")
+        .custom(ROLLOUT)
+        .create(ROLLOUT, rollout)
+        .create_owned(Kind::REPLICA_SET, theirs.json(), (ROLLOUT, "canary"))
+        .create(Kind::DEPLOYMENT, web.json())
+        .until("both are there", |state| {
+            let theirs = state.get(Kind::REPLICA_SET, "theirs");
+            theirs.is_some_and(|set| set.count("availableReplicas") == 2) && is_complete(state)
+        });
+    let left = beside
+        .delete(ROLLOUT, "canary", options)
+        .until("it is adopted", |state| {
+            let theirs = state.get(Kind::REPLICA_SET, "theirs");
+            theirs
+                .zip(state.deployment("web"))
+                .is_some_and(|(set, web)| set.is_controlled_by(web))
+        });
+    settled(left).under(laws::rolling(6, 0))
+}
+
 fn pods(hard: usize) -> Quota {
     Quota {
         name: "few".to_owned(),
@@ -180,27 +253,29 @@ fn scaled(story: Scenario, size: u32) -> Scenario {
     story.merge(Kind::DEPLOYMENT, "web", json!({"spec": {"replicas": size}}))
 }
 
-fn imaged(story: Scenario, image: &str) -> Scenario {
+pub(crate) fn imaged(story: Scenario, image: &str) -> Scenario {
     let container = json!([{"name": "main", "image": image}]);
     let patch = json!({"spec": {"template": {"spec": {"containers": container}}}});
     story.merge(Kind::DEPLOYMENT, "web", patch)
 }
 
+fn is_complete(state: &State) -> bool {
+    state
+        .deployment("web")
+        .is_some_and(|web| web.is_rolled_out() && web.says("Progressing") == "True NewReplicaSetAvailable")
+}
+
 /// The rollout is over, no pod is left terminating, and every status says so.
-fn settled(story: Scenario) -> Scenario {
+pub(crate) fn settled(story: Scenario) -> Scenario {
     story.until("the rollout is over", |state| {
-        let over = state
-            .deployment("web")
-            .is_some_and(|web| web.is_rolled_out() && web.says("Progressing") == "True NewReplicaSetAvailable");
-        let told = |set: &&testkit::object::Stored| set.is_observed() && set.count("replicas") == set.size();
+        let over = is_complete(state);
+        let told = |set: &&Stored| set.is_observed() && set.count("replicas") == set.size();
         over && state.pods().iter().all(|pod| !pod.is_terminating()) && state.replica_sets().iter().all(told)
     })
 }
 
 fn is_observed(state: &State) -> bool {
-    state
-        .deployment("web")
-        .is_some_and(testkit::object::Stored::is_observed)
+    state.deployment("web").is_some_and(Stored::is_observed)
 }
 
 fn has_pod(state: &State, image: &str) -> bool {

@@ -46,6 +46,11 @@ impl Plan {
 }
 
 impl World {
+    /// A fault has come about.
+    pub(super) fn count(&mut self, fault: Fault) {
+        *self.met.entry(fault.word()).or_default() += 1;
+    }
+
     /// Puts a schedule on the agenda.
     pub(super) fn expect_trouble(&mut self, schedule: &Schedule) {
         for planned in &schedule.0 {
@@ -63,6 +68,9 @@ impl World {
     /// Something goes wrong.
     pub(super) fn happen(&mut self, fault: Fault) {
         self.tell("fault", &fault.to_string());
+        if !fault.is_of_a_request() {
+            self.count(fault);
+        }
         self.disturbed();
         match fault {
             Fault::Kill(replica) => self.kill(replica),
@@ -104,9 +112,12 @@ impl World {
             Fault::Jump(replica, seconds) => self.jump(replica, seconds),
             Fault::Steal => self.steal(),
             Fault::Fail(pick, code) => self.fail_pod(pick, code),
+            Fault::Remove(pick) => self.remove_pod(pick, Self::deleted_by_user),
+            Fault::Evict(pick) => self.remove_pod(pick, Self::evict_pod),
             Fault::Unready(pick, by) => self.unready_pod(pick, by),
             Fault::Hang(by) => self.node.hang_next(by),
             Fault::Reject => self.node.reject_next(),
+            Fault::Lose(pick, by, then) => self.lose_node(pick, by, then),
             Fault::Crash(_)
             | Fault::Reset(_)
             | Fault::Silence(_)

@@ -158,6 +158,7 @@ impl World {
 
     fn meet(&mut self, mut call: Call, fault: Fault) {
         self.note(call.life, &format!("{}: {fault}", call.text()));
+        self.count(fault);
         self.disturbed();
         match fault {
             Fault::Crash(Side::Before) => self.crash(call.life),
@@ -202,8 +203,11 @@ impl World {
             | Fault::Steal
             | Fault::Fail(..)
             | Fault::Unready(..)
+            | Fault::Remove(_)
+            | Fault::Evict(_)
             | Fault::Hang(_)
-            | Fault::Reject => self.carry_out(call),
+            | Fault::Reject
+            | Fault::Lose(..) => self.carry_out(call),
         }
     }
 

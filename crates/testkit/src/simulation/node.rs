@@ -1,6 +1,6 @@
 //! Scheduler and kubelets: pods are bound, get ready, and end when they are deleted; some fail.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -9,8 +9,11 @@ use workload_core::id::{Kind, ObjectKey};
 use workload_core::plan::Address;
 use workload_core::time::{Clock as _, Timestamp, to_api};
 
+use super::fate::Fates;
+use super::loss::Machines;
 use super::seed::Stream;
 use super::server::{DeleteOptions, Part};
+use super::work::{is_work, rejected};
 use super::world::{Event, World};
 use crate::object::Stored;
 use crate::state::Change;
@@ -26,6 +29,10 @@ pub struct Habits {
     pub end: RangeInclusive<u64>,
     /// Pods with one of these images never get ready.
     pub never_ready: &'static [&'static str],
+    /// What becomes of pods that are not restarted for ever; without a script they run until somebody ends them.
+    pub fates: Option<Fates>,
+    /// Of those that are deleted one in so many ends with success; none if 0.
+    pub yields: u64,
 }
 
 impl Default for Habits {
@@ -35,16 +42,21 @@ impl Default for Habits {
             ready: 50..=1500,
             end: 20..=900,
             never_ready: &[],
+            fates: None,
+            yields: 0,
         }
     }
 }
 
 /// All nodes together.
 pub(super) struct Node {
-    stream: Stream,
-    habits: Habits,
+    pub(super) stream: Stream,
+    pub(super) habits: Habits,
+    /// How many pods of each owner have failed, or were deleted.
+    pub(super) failures: BTreeMap<String, u64>,
     hangs: VecDeque<Duration>,
     rejections: usize,
+    pub(super) machines: Machines,
 }
 
 /// What happens to a pod next.
@@ -63,13 +75,30 @@ enum What {
     End,
 }
 
+impl Step {
+    fn of(pod: &Stored, what: What) -> Self {
+        Self {
+            key: ObjectKey::new(pod.text("/metadata/namespace"), pod.name()),
+            uid: pod.uid().to_owned(),
+            what,
+        }
+    }
+
+    /// A pod gets ready.
+    pub(super) fn ready(pod: &Stored) -> Self {
+        Self::of(pod, What::Ready)
+    }
+}
+
 impl Node {
     pub(super) fn new(stream: Stream, habits: Habits) -> Self {
         Self {
             stream,
             habits,
+            failures: BTreeMap::new(),
             hangs: VecDeque::new(),
             rejections: 0,
+            machines: Machines::default(),
         }
     }
 
@@ -123,36 +152,35 @@ impl World {
             return;
         }
         if let Some((by, what)) = self.node.next(change, pod) {
-            let step = Step {
-                key: ObjectKey::new(pod.text("/metadata/namespace"), pod.name()),
-                uid: pod.uid().to_owned(),
-                what,
-            };
             self.busy_for(by);
-            self.later(by, Event::Node(step));
+            self.later(by, Event::Node(Step::of(pod, what)));
         }
     }
 
     /// The next step of a pod, if it is still there.
     pub(super) fn step(&mut self, step: Step) {
-        let Step { key, uid, what } = step;
-        let pod = self.server.get(Kind::POD, &key.namespace, &key.name);
-        let Some(pod) = pod.filter(|pod| pod.uid() == uid) else {
+        let pod = self.server.get(Kind::POD, &step.key.namespace, &step.key.name);
+        let Some(pod) = pod.filter(|pod| pod.uid() == step.uid) else {
             return;
         };
-        if pod.is_terminating() != (what == What::End) {
+        if pod.is_terminating() != (step.what == What::End) {
             return;
         }
+        if !self.node.machines.serves(&pod) {
+            return self.node.machines.stall(&pod, step);
+        }
+        if step.what == What::Bind {
+            return self.bind(step);
+        }
+        let Step { key, uid, what } = step;
         let now = self.clock.now();
         self.tell("node", &format!("{what:?} {}", key.name));
         match what {
-            What::Bind => drop(self.server.bind(&key, "node", now)),
-            What::Ready => self.report(&key, &running("True", now)),
-            What::Reject => self.report(
-                &key,
-                &json!({"phase": "Failed", "reason": "NodeAffinity", "startTime": to_api(now)}),
-            ),
+            What::Bind => {}
+            What::Ready => self.run(&key, &pod),
+            What::Reject => self.report(&key, &rejected(now)),
             What::End => {
+                self.end_work(&key, &pod);
                 let options = DeleteOptions {
                     grace: Some(0),
                     uid: Some(uid),
@@ -164,9 +192,24 @@ impl World {
         self.absorb();
     }
 
+    fn bind(&mut self, step: Step) {
+        let chance = self.node.stream.between(&(0..=u64::from(u32::MAX)));
+        let Some(node) = self.node.machines.place(chance) else {
+            return self.place_later(step);
+        };
+        self.tell("node", &format!("Bind {} to {node}", step.key.name));
+        drop(self.server.bind(&step.key, &node, self.clock.now()));
+        self.absorb();
+    }
+
     /// The containers of a running pod end.
     pub(super) fn fail_pod(&mut self, pick: u64, exit_code: u8) {
         if let Some(key) = self.a_ready_pod(pick) {
+            let pod = self.server.get(Kind::POD, &key.namespace, &key.name);
+            if pod.as_ref().is_some_and(is_work) {
+                self.exit(&key, exit_code);
+                return self.absorb();
+            }
             self.tell("node", &format!("{} exits with {exit_code}", key.name));
             let status = json!({"phase": "Failed", "conditions": [ready("False", self.clock.now())]});
             self.report(&key, &status);
@@ -187,15 +230,26 @@ impl World {
         self.absorb();
     }
 
+    /// A running pod is deleted by somebody, or evicted.
+    pub(super) fn remove_pod(&mut self, pick: u64, how: fn(&mut Self, &ObjectKey)) {
+        if let Some(key) = self.a_ready_pod(pick) {
+            how(self, &key);
+            self.absorb();
+        }
+    }
+
     fn a_ready_pod(&self, pick: u64) -> Option<ObjectKey> {
         let all = self.server.list(Kind::POD);
-        let ready: Vec<&Stored> = all.iter().filter(|pod| pod.is_active() && pod.is_ready()).collect();
+        let ready: Vec<&Stored> = all
+            .iter()
+            .filter(|pod| pod.is_active() && pod.is_ready() && self.node.machines.serves(pod))
+            .collect();
         let at = usize::try_from(pick).ok()?.checked_rem(ready.len())?;
         let pod = ready.get(at)?;
         Some(ObjectKey::new(pod.text("/metadata/namespace"), pod.name()))
     }
 
-    fn report(&mut self, key: &ObjectKey, status: &Value) {
+    pub(super) fn report(&mut self, key: &ObjectKey, status: &Value) {
         let now = self.clock.now();
         let reported = self
             .server
@@ -206,14 +260,14 @@ impl World {
     }
 }
 
-fn pod_at(key: &ObjectKey) -> Address {
+pub(super) fn pod_at(key: &ObjectKey) -> Address {
     Address {
         kind: Kind::POD,
         key: key.clone(),
     }
 }
 
-fn running(is_ready: &str, since: Timestamp) -> Value {
+pub(super) fn running(is_ready: &str, since: Timestamp) -> Value {
     json!({
         "phase": "Running",
         "startTime": to_api(since),
@@ -224,6 +278,6 @@ fn running(is_ready: &str, since: Timestamp) -> Value {
     })
 }
 
-fn ready(status: &str, since: Timestamp) -> Value {
+pub(super) fn ready(status: &str, since: Timestamp) -> Value {
     json!({"type": "Ready", "status": status, "lastTransitionTime": to_api(since)})
 }

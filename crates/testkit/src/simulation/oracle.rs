@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use http::StatusCode;
 use workload_core::id::Kind;
+use workload_core::time::Timestamp;
 
 use crate::api::EVENT;
 use crate::proxy::{Asked, Verb};
@@ -22,6 +23,12 @@ pub trait Oracle: Send {
         let _ = state;
         Ok(())
     }
+
+    /// The history has come to its end.
+    fn ended(&mut self, state: &State) -> Result<(), String> {
+        let _ = state;
+        Ok(())
+    }
 }
 
 /// A write of a process, before it is carried out.
@@ -32,6 +39,8 @@ pub struct Asking<'a> {
     pub state: &'a State,
     /// Up to which version the process has been shown a kind.
     pub seen: &'a dyn Fn(Kind) -> u64,
+    /// When it arrives, by the server's clock.
+    pub now: Timestamp,
 }
 
 /// What was asked for, and what came of it.
@@ -43,9 +52,11 @@ pub struct Tally {
     pub writes: u64,
     /// Of those, writes of events.
     pub events: u64,
-    /// Deletions and evictions that processes asked for.
+    /// Deletions and evictions that processes asked for, but for those that a disruption budget has refused.
     pub deletions: u64,
-    /// Creates that the server has refused: by a quota, an admission plugin, a webhook.
+    /// Pods that went because their nodes were lost.
+    pub lost: u64,
+    /// What the server has refused: creates by a quota, an admission plugin, a webhook; evictions by a disruption budget.
     pub refused: u64,
     /// Objects created, by kind.
     pub created: BTreeMap<&'static str, u64>,
@@ -55,12 +66,15 @@ impl Tally {
     pub(super) fn count(&mut self, asked: &Asked) {
         self.writes += 1;
         self.events += u64::from(asked.plural == EVENT.plural);
-        self.deletions += u64::from(asked.verb == Verb::Delete || asked.subresource == "eviction");
     }
 
     pub(super) fn answered(&mut self, asked: &Asked, code: StatusCode) {
-        let refuses = matches!(code, StatusCode::FORBIDDEN | StatusCode::UNPROCESSABLE_ENTITY);
-        self.refused += u64::from(refuses && asked.verb == Verb::Create && asked.subresource.is_empty());
+        let evicts = asked.subresource == "eviction";
+        let creates = asked.verb == Verb::Create && asked.subresource.is_empty();
+        let spared = evicts && code == StatusCode::TOO_MANY_REQUESTS;
+        let refused = creates && matches!(code, StatusCode::FORBIDDEN | StatusCode::UNPROCESSABLE_ENTITY);
+        self.refused += u64::from(spared || refused);
+        self.deletions += u64::from(asked.verb == Verb::Delete || (evicts && !spared));
     }
 
     pub(super) fn stored(&mut self, kind: Kind, change: Change) {

@@ -47,11 +47,17 @@ impl Order {
                 show(survey, case);
             }
         }
-        survey.play_all(&cases, |over| {
+        let findings = survey.play_all(&cases, |over| {
             if self.told && (over % TOLD == 0 || over == self.seeds) {
                 say(&format!("simulated {over}"));
             }
-        })
+        });
+        if self.told {
+            let met = findings.met.iter().map(|(fault, count)| format!("{fault} {count}"));
+            say(&format!("faults: {}", met.collect::<Vec<_>>().join(", ")));
+            say(&format!("{} requests reached servers", findings.requests));
+        }
+        findings
     }
 }
 

@@ -1,34 +1,29 @@
 //! What a user does in a history, and what it is to come to.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use workload_core::id::{Kind, ObjectKey};
-use workload_core::plan::Address;
-use workload_core::time::Clock as _;
+use workload_core::id::Kind;
 
-use super::clock::Moment;
+use super::fate::{Beginning, Fate, Fates};
 use super::node::Habits;
 use super::oracle::Oracle;
 use super::schedule::Schedule;
-use super::server::{ApiServer, DeleteOptions, Part};
-use super::world::{Event, World};
+use super::seed::Stream;
+use super::server::{ApiServer, DeleteOptions};
 use crate::state::State;
 
 /// Where all objects of users are.
 pub const NAMESPACE: &str = "shop";
-/// How long after the last disturbance a user waits for something that has to come: less than a controller waits for what it
-/// expects before it gives up.
-const PATIENCE: Duration = Duration::from_mins(4);
-
 /// What makes oracles for a schedule.
 type Oracles = Arc<dyn Fn(&Schedule) -> Vec<Box<dyn Oracle>> + Send + Sync>;
 /// A question about the state.
-type Holds = Arc<dyn Fn(&State) -> bool + Send + Sync>;
+pub(super) type Holds = Arc<dyn Fn(&State) -> bool + Send + Sync>;
 /// What somebody does to the server.
-type Deed = Arc<dyn Fn(&mut ApiServer) + Send + Sync>;
+pub(super) type Deed = Arc<dyn Fn(&mut ApiServer) + Send + Sync>;
 
 /// A story: what a user does, step by step, and how the world is meanwhile.
 #[derive(Clone)]
@@ -41,19 +36,25 @@ pub struct Scenario {
     pub habits: Habits,
     /// How many times as much as needed may be created once more.
     pub again: u64,
-    steps: Vec<Step>,
-    oracles: Option<Oracles>,
+    /// Kinds of custom resources.
+    pub custom: Vec<Kind>,
+    /// Finalizers that may be there at the end.
+    pub kept: &'static [&'static str],
+    pub(super) steps: Vec<Step>,
+    oracles: Vec<Oracles>,
     summary: fn(&State) -> String,
 }
 
 /// One step of a user.
 #[derive(Clone)]
-enum Step {
+pub(super) enum Step {
     Create(Kind, Value),
+    CreateOwned(Kind, Value, (Kind, String)),
     Merge(Kind, String, Value),
     Delete(Kind, String, DeleteOptions),
     Server(&'static str, Deed),
     Until(&'static str, Holds),
+    Reject(usize),
     Wait(Duration),
 }
 
@@ -66,8 +67,10 @@ impl Scenario {
             replicas: 1,
             habits: Habits::default(),
             again: 0,
+            custom: Vec::new(),
+            kept: &[],
             steps: Vec::new(),
-            oracles: None,
+            oracles: Vec::new(),
             summary,
         }
     }
@@ -75,7 +78,14 @@ impl Scenario {
     /// Laws of this story, beside those of every one.
     #[must_use]
     pub fn under(mut self, laws: impl Fn(&Schedule) -> Vec<Box<dyn Oracle>> + Send + Sync + 'static) -> Self {
-        self.oracles = Some(Arc::new(laws));
+        self.oracles = vec![Arc::new(laws)];
+        self
+    }
+
+    /// Laws of this story beside those that it has already.
+    #[must_use]
+    pub fn and(mut self, laws: impl Fn(&Schedule) -> Vec<Box<dyn Oracle>> + Send + Sync + 'static) -> Self {
+        self.oracles.push(Arc::new(laws));
         self
     }
 
@@ -92,16 +102,59 @@ impl Scenario {
         self
     }
 
+    /// What becomes of pods that are not restarted for ever.
+    #[must_use]
+    pub fn fates(mut self, fates: impl Fn(&Beginning<'_>, &Stream) -> Fate + Send + Sync + 'static) -> Self {
+        self.habits.fates = Some(Fates::by(fates));
+        self
+    }
+
+    /// A deleted pod takes so long to end, in milliseconds.
+    #[must_use]
+    pub fn ending(mut self, takes: RangeInclusive<u64>) -> Self {
+        self.habits.end = takes;
+        self
+    }
+
     /// All that is created may be created once more, because caches of different kinds can show different moments.
     #[must_use]
     pub fn created_twice_at_most(self) -> Self {
         Self { again: 1, ..self }
     }
 
+    /// The server knows a kind of custom resources.
+    #[must_use]
+    pub fn custom(mut self, kind: Kind) -> Self {
+        self.custom.push(kind);
+        self
+    }
+
+    /// Objects with these finalizers may be there at the end: somebody else is to take them off.
+    #[must_use]
+    pub fn keeping(self, finalizers: &'static [&'static str]) -> Self {
+        Self {
+            kept: finalizers,
+            ..self
+        }
+    }
+
     /// The user creates an object.
     #[must_use]
     pub fn create(self, kind: Kind, object: impl Into<Value>) -> Self {
         self.then(Step::Create(kind, object.into()))
+    }
+
+    /// Somebody creates an object that this one controls.
+    #[must_use]
+    pub fn create_owned(self, kind: Kind, object: impl Into<Value>, owner: (Kind, &str)) -> Self {
+        let owner = (owner.0, owner.1.to_owned());
+        self.then(Step::CreateOwned(kind, object.into(), owner))
+    }
+
+    /// The next pods that are bound, so many of them, are rejected by their nodes.
+    #[must_use]
+    pub fn reject_next(self, pods: usize) -> Self {
+        self.then(Step::Reject(pods))
     }
 
     /// The user changes an object by a JSON merge patch.
@@ -145,108 +198,12 @@ impl Scenario {
     }
 
     pub(super) fn oracles(&self, schedule: &Schedule) -> Vec<Box<dyn Oracle>> {
-        self.oracles.as_ref().map(|laws| laws(schedule)).unwrap_or_default()
+        self.oracles.iter().flat_map(|laws| laws(schedule)).collect()
     }
 }
 
 impl fmt::Debug for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Scenario({})", self.name)
-    }
-}
-
-/// A user on the way through a story.
-pub(super) struct User {
-    steps: std::vec::IntoIter<Step>,
-    waits: Option<Waits>,
-}
-
-enum Waits {
-    For(&'static str, Holds, Moment),
-    Till(Moment),
-}
-
-impl User {
-    pub(super) fn of(scenario: &Scenario) -> Self {
-        Self {
-            steps: scenario.steps.clone().into_iter(),
-            waits: None,
-        }
-    }
-
-    /// Whether there is nothing left to do.
-    pub(super) fn is_done(&self) -> bool {
-        self.waits.is_none() && self.steps.as_slice().is_empty()
-    }
-
-    /// What is waited for in vain.
-    pub(super) fn waits_in_vain(&self, now: Moment, disturbed: Moment) -> Option<&'static str> {
-        match &self.waits {
-            Some(Waits::For(what, _, since)) if now > disturbed.max(*since) + PATIENCE => Some(what),
-            _ => None,
-        }
-    }
-}
-
-impl World {
-    /// The user goes on as far as possible.
-    pub(super) fn go_on(&mut self) {
-        loop {
-            let goes_on = match &self.user.waits {
-                None => true,
-                Some(Waits::For(_, holds, _)) => holds(&self.state),
-                Some(Waits::Till(till)) => self.now() >= *till,
-            };
-            if !goes_on {
-                return;
-            }
-            self.user.waits = None;
-            let Some(step) = self.user.steps.next() else { return };
-            self.take(step);
-        }
-    }
-
-    fn take(&mut self, step: Step) {
-        let now = self.clock.now();
-        self.disturbed();
-        let done = match step {
-            Step::Until(what, holds) => {
-                self.user.waits = Some(Waits::For(what, holds, self.now()));
-                return;
-            }
-            Step::Wait(time) => {
-                self.user.waits = Some(Waits::Till(self.now() + time));
-                self.busy_for(time);
-                return self.later(time, Event::User);
-            }
-            Step::Server(what, deed) => {
-                self.tell("user", what);
-                deed(&mut self.server);
-                Ok(())
-            }
-            Step::Create(kind, object) => {
-                self.tell("user", &format!("create {kind} {}", object["metadata"]["name"]));
-                self.server.create(kind, NAMESPACE, object, now).map(drop)
-            }
-            Step::Merge(kind, name, patch) => {
-                self.tell("user", &format!("patch {kind} {name} {patch}"));
-                self.server.merge(&at(kind, &name), Part::Main, patch, now).map(drop)
-            }
-            Step::Delete(kind, name, options) => {
-                self.tell("user", &format!("delete {kind} {name}"));
-                self.server.delete(&at(kind, &name), &options, now).map(drop)
-            }
-        };
-        if let Err(status) = done {
-            self.fail(&format!("the user is refused: {}", status.message));
-        }
-        self.absorb();
-    }
-}
-
-fn at(kind: Kind, name: &str) -> Address {
-    Address {
-        kind,
-        key: ObjectKey::new(NAMESPACE, name),
     }
 }

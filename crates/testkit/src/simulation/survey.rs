@@ -1,5 +1,6 @@
 //! Many histories at once, on all processors; what failed comes back small enough to read.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -46,6 +47,8 @@ pub struct Findings {
     pub histories: u64,
     /// How many requests reached servers in them.
     pub requests: u64,
+    /// What went wrong in them, by the sort of fault.
+    pub met: BTreeMap<&'static str, u64>,
     /// Those that failed.
     pub failures: Vec<Failure>,
 }
@@ -78,7 +81,7 @@ impl Survey {
     /// Plays all of these, calling `told` with the number of those that are over.
     pub fn play_all(&self, cases: &[Case], told: impl Fn(u64) + Sync) -> Findings {
         let (next, over, requests) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        let failures = Mutex::new(Vec::new());
+        let (failures, met) = (Mutex::new(Vec::new()), Mutex::new(BTreeMap::new()));
         let work = || {
             while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let failed = failures.lock().expect("a lock").len();
@@ -87,6 +90,9 @@ impl Survey {
                 }
                 let history = self.play(case);
                 requests.fetch_add(history.requests, Ordering::Relaxed);
+                for (fault, count) in &history.met {
+                    *met.lock().expect("a lock").entry(*fault).or_default() += count;
+                }
                 if history.verdict.is_err() {
                     let failure = self.smallest(case);
                     failures.lock().expect("a lock").push(failure);
@@ -103,6 +109,7 @@ impl Survey {
         Findings {
             histories: over.into_inner(),
             requests: requests.into_inner(),
+            met: met.into_inner().expect("a lock"),
             failures: failures.into_inner().expect("a lock"),
         }
     }

@@ -1,6 +1,7 @@
 //! The world around the processes: one server, and an agenda of all that is going to happen. Everything happens on one thread
 //! and in one order, which follows from the seed.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,30 +12,24 @@ use super::agenda::Agenda;
 use super::clock::{MachineClock, Moment, WorldClock};
 use super::connection::{Answer, Call, Life, Waiting};
 use super::faults::Plan;
+use super::loss::Loss;
 use super::network::Network;
 use super::node::{Node, Step};
 use super::oracle::{Asking, Oracle, Tally};
 use super::process::{Controller, Replica};
-use super::scenario::{Scenario, User};
+use super::scenario::Scenario;
 use super::schedule::{Fault, Plural, Schedule};
 use super::seed::Seed;
 use super::server::ApiServer;
 use super::trace::Trace;
+use super::user::User;
 use super::watches::End;
-use crate::api::{EVENT, LEASE, POD_DISRUPTION_BUDGET};
+use super::work::Turn;
+use crate::api::{EVENT, LEASE};
 use crate::object::Stored;
 use crate::proxy::Asked;
 use crate::state::{Change, State};
 
-/// The kinds whose writes are followed.
-const KINDS: [Kind; 6] = [
-    Kind::DEPLOYMENT,
-    Kind::REPLICA_SET,
-    Kind::POD,
-    POD_DISRUPTION_BUDGET,
-    EVENT,
-    LEASE,
-];
 /// How long after the replica before it each one starts.
 const APART: Duration = Duration::from_millis(300);
 /// How late the garbage collector comes, in milliseconds.
@@ -61,6 +56,8 @@ pub(super) enum Event {
     Thawed(Life),
     Fault(Fault),
     Node(Step),
+    Work(Turn),
+    Loss(Loss),
     User,
     Collect,
 }
@@ -80,11 +77,15 @@ pub(super) struct World {
     pub(super) trace: Trace,
     pub(super) state: State,
     pub(super) tally: Tally,
+    /// What has gone wrong, by the sort of fault.
+    pub(super) met: BTreeMap<&'static str, u64>,
     pub(super) oracles: Vec<Box<dyn Oracle>>,
     /// The first thing that must not be.
     pub(super) broken: Option<String>,
     /// Until then something is out of order.
     pub(super) busy_until: Moment,
+    /// Until then a controller may have a reason to wait.
+    pub(super) excused_until: Moment,
     /// When an object other than leases and events has changed last.
     pub(super) changed_at: Moment,
     absorbed: u64,
@@ -99,7 +100,7 @@ impl World {
             seed,
             clock,
             agenda: Agenda::default(),
-            server: ApiServer::new(seed.mixed("server"), &[]),
+            server: ApiServer::new(seed.mixed("server"), &scenario.custom),
             network: Network::new(seed.stream("network")),
             replicas: (0..scenario.replicas)
                 .map(|_| Replica::new(MachineClock::of(clock)))
@@ -111,9 +112,11 @@ impl World {
             trace: Trace::default(),
             state: State::default(),
             tally: Tally::default(),
+            met: BTreeMap::new(),
             oracles: scenario.oracles(schedule),
             broken: None,
             busy_until: Moment::ZERO,
+            excused_until: Moment::ZERO,
             changed_at: Moment::ZERO,
             absorbed: 0,
             collecting: false,
@@ -181,11 +184,18 @@ impl World {
             asked,
             state: &self.state,
             seen: &seen,
+            now: workload_core::time::Clock::now(&self.clock),
         };
         let verdicts = self.oracles.iter_mut().filter_map(|oracle| oracle.asked(&asking).err());
         if let Some(why) = verdicts.collect::<Vec<_>>().into_iter().next() {
             self.fail(&why);
         }
+    }
+
+    /// Asks the oracles about the end of the history.
+    pub(super) fn judge_end(&mut self) -> Result<(), String> {
+        let Self { oracles, state, .. } = self;
+        oracles.iter_mut().try_for_each(|oracle| oracle.ended(state))
     }
 
     /// Takes in what has happened on the server: who has to hear of it?
@@ -195,7 +205,7 @@ impl World {
             return;
         }
         let mut writes: Vec<(u64, Kind, Change, Stored)> = Vec::new();
-        for kind in KINDS {
+        for kind in self.server.kinds() {
             writes.extend(self.server.writes_after(kind, since).map(|write| {
                 let change = match (write.before, write.deleted) {
                     (_, true) => Change::Deleted,
@@ -224,6 +234,7 @@ impl World {
         self.changed_at = self.now();
         if kind == Kind::POD {
             self.notice_pod(change, object);
+            self.notice_work(change, object);
         }
         let verdicts: Vec<_> = self
             .oracles
@@ -271,6 +282,8 @@ pub(super) fn happen(world: &Shared, event: Event) {
         Event::Thawed(life) => world.thawed(life),
         Event::Fault(fault) => world.happen(fault),
         Event::Node(step) => world.step(step),
+        Event::Work(turn) => world.take_turn(turn),
+        Event::Loss(loss) => world.go_on_with(loss),
         Event::User => world.go_on(),
         Event::Collect => world.collect(),
     }

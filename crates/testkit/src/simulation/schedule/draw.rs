@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fault, Lines, Planned, Plural, Schedule, Side, When};
+use super::{Fault, Lines, Planned, Plural, Return, Schedule, Side, When};
 use crate::simulation::seed::{Seed, Stream};
 
 /// What may go wrong.
@@ -16,6 +16,10 @@ pub struct Trouble {
     pub pods: bool,
     /// The most faults.
     pub most: u64,
+    /// The kinds whose watches get into trouble.
+    pub kinds: &'static [Plural],
+    /// Whether pods come to an end by themselves: then they are deleted and evicted too.
+    pub works: bool,
 }
 
 impl Trouble {
@@ -26,6 +30,17 @@ impl Trouble {
             span,
             pods: true,
             most: 6,
+            kinds: &KINDS,
+            works: false,
+        }
+    }
+
+    /// The same for a controller of Jobs.
+    pub fn of_jobs(replicas: usize, span: Duration) -> Self {
+        Self {
+            kinds: &["jobs", "pods"],
+            works: true,
+            ..Self::everything(replicas, span)
         }
     }
 }
@@ -55,7 +70,7 @@ fn fault(stream: &Stream, trouble: &Trouble) -> Fault {
     match stream.between(&(1..=10)) {
         1..=4 => of_a_request(stream),
         7..=8 => of_a_watch(stream, trouble),
-        9 if trouble.pods => of_a_pod(stream),
+        9 if trouble.pods => of_a_pod(stream, trouble.works),
         _ => of_a_process(stream, trouble),
     }
 }
@@ -92,7 +107,7 @@ fn of_a_process(stream: &Stream, trouble: &Trouble) -> Fault {
 }
 
 fn of_a_watch(stream: &Stream, trouble: &Trouble) -> Fault {
-    let (replica, kind) = (replica(stream, trouble), *stream.pick(&KINDS));
+    let (replica, kind) = (replica(stream, trouble), *stream.pick(trouble.kinds));
     match stream.between(&(1..=5)) {
         1..=2 => Fault::Lag(replica, kind, stream.millis(&(100..=20_000))),
         3 => Fault::Close(replica, kind),
@@ -101,11 +116,17 @@ fn of_a_watch(stream: &Stream, trouble: &Trouble) -> Fault {
     }
 }
 
-fn of_a_pod(stream: &Stream) -> Fault {
-    match stream.between(&(1..=4)) {
+fn of_a_pod(stream: &Stream, works: bool) -> Fault {
+    match stream.between(&(1..=if works { 7 } else { 5 })) {
+        6 => Fault::Remove(stream.between(&(0..=9))),
+        7 => Fault::Evict(stream.between(&(0..=9))),
         1 => Fault::Fail(stream.between(&(0..=9)), *stream.pick(&[1, 137])),
         2 => Fault::Unready(stream.between(&(0..=9)), stream.millis(&(1_000..=20_000))),
         3 => Fault::Hang(stream.millis(&(1_000..=30_000))),
+        4 => {
+            let (node, by) = (stream.between(&(0..=9)), stream.millis(&(1_000..=60_000)));
+            Fault::Lose(node, by, *stream.pick(&[Return::Back, Return::Gone]))
+        }
         _ => Fault::Reject,
     }
 }
@@ -113,4 +134,78 @@ fn of_a_pod(stream: &Stream) -> Fault {
 fn replica(stream: &Stream, trouble: &Trouble) -> usize {
     let last = trouble.replicas.saturating_sub(1) as u64;
     usize::try_from(stream.between(&(0..=last))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// All sorts of faults. One that is new is to be drawn, and to stand here.
+    const SORTS: [&str; 21] = [
+        "answer", "break", "close", "crash", "cut", "expire", "fail", "freeze", "hang", "jump", "kill", "lag", "late",
+        "lose", "reject", "reset", "silence", "slow", "steal", "stop", "unready",
+    ];
+
+    fn drawn() -> Vec<Fault> {
+        let trouble = Trouble::everything(2, Duration::from_mins(1));
+        let schedules = (0..1000).map(|seed| draw(Seed(seed), &trouble));
+        schedules
+            .flat_map(|schedule| schedule.0)
+            .map(|planned| planned.fault)
+            .collect()
+    }
+
+    fn counted<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, u32> {
+        let mut counts = BTreeMap::new();
+        keys.for_each(|key| *counts.entry(key).or_default() += 1);
+        counts
+    }
+
+    #[test]
+    fn every_sort_of_fault_is_drawn_often() {
+        let counts = counted(drawn().into_iter().map(Fault::word));
+        let sorts: Vec<_> = counts.keys().copied().collect();
+        assert_eq!(sorts, SORTS);
+        assert!(counts.values().all(|count| *count >= 40), "{counts:?}");
+    }
+
+    #[test]
+    fn every_form_of_a_fault_is_drawn() {
+        let form = |fault: Fault| match fault {
+            Fault::Crash(side) | Fault::Reset(side) | Fault::Silence(side) => Some(format!("{} {side}", fault.word())),
+            Fault::Answer(code, after) => Some(format!("answer {code} {after}")),
+            Fault::Cut(replica, lines, _) => Some(format!("cut {replica} {lines}")),
+            Fault::Lag(replica, kind, _) | Fault::Expire(replica, kind) => {
+                Some(format!("{} {replica} {kind}", fault.word()))
+            }
+            Fault::Jump(_, by) => Some(format!("jump {}", if by < 0 { "back" } else { "ahead" })),
+            Fault::Lose(_, _, then) => Some(format!("lose {then}")),
+            Fault::Late(by) => Some(format!(
+                "late {}",
+                if by.as_secs() < 31 {
+                    "soon"
+                } else {
+                    "after all patience"
+                }
+            )),
+            Fault::Slow(_)
+            | Fault::Kill(_)
+            | Fault::Stop(_)
+            | Fault::Freeze(..)
+            | Fault::Close(..)
+            | Fault::Break(..)
+            | Fault::Steal
+            | Fault::Fail(..)
+            | Fault::Unready(..)
+            | Fault::Hang(_)
+            | Fault::Remove(_)
+            | Fault::Evict(_)
+            | Fault::Reject => None,
+        };
+        let counts = counted(drawn().into_iter().filter_map(form));
+        assert_eq!(counts.len(), 3 * 2 + 7 + 2 * 3 + 2 * 2 * 3 + 2 + 2 + 2, "{counts:?}");
+        assert!(counts.values().all(|count| *count >= 10), "{counts:?}");
+    }
 }

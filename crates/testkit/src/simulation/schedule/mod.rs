@@ -55,6 +55,15 @@ pub enum Lines {
     All,
 }
 
+/// What becomes of a node of which nothing was heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Return {
+    /// It is back, and its pods with it.
+    Back,
+    /// It has gone for good, and its pods with it.
+    Gone,
+}
+
 /// A kind that is watched, by its plural.
 pub type Plural = &'static str;
 
@@ -96,12 +105,18 @@ pub enum Fault {
     Steal,
     /// A pod's containers end with this exit code; the number picks the pod.
     Fail(u64, u8),
+    /// A user deletes a pod; the number picks it.
+    Remove(u64),
+    /// A pod is evicted; the number picks it.
+    Evict(u64),
     /// A pod is not ready for so long; the number picks the pod.
     Unready(u64, Duration),
     /// The next pod that is deleted takes so long to end.
     Hang(Duration),
     /// The next pod that is bound is rejected by its node.
     Reject,
+    /// Nothing is heard of a node for so long; the number picks the node.
+    Lose(u64, Duration, Return),
 }
 
 impl Schedule {
@@ -124,7 +139,10 @@ impl Schedule {
 impl Fault {
     /// Whether it happens to a pod.
     pub fn harms_pods(self) -> bool {
-        matches!(self, Self::Fail(..) | Self::Unready(..) | Self::Reject)
+        matches!(
+            self,
+            Self::Fail(..) | Self::Unready(..) | Self::Reject | Self::Lose(..) | Self::Remove(_) | Self::Evict(_)
+        )
     }
 
     /// Whether a process may end by it, or lose its lease.

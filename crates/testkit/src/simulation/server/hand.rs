@@ -1,6 +1,7 @@
 //! The direct hand of whoever is no controller: users, scheduler and kubelet, oracles. The same rules hold as over HTTP, but
 //! nothing is refused by a scenario's script, and every form of request is welcome.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -34,6 +35,24 @@ impl ApiServer {
     /// All objects of a kind, ordered by namespace and name.
     pub fn list(&self, kind: Kind) -> Vec<Stored> {
         self.store.all(kind).map(|(_, entry)| entry.object.clone()).collect()
+    }
+
+    /// All kinds that the server knows.
+    pub fn kinds(&self) -> Vec<Kind> {
+        self.kinds.all().iter().map(|resource| resource.kind).collect()
+    }
+
+    /// Finalizers that objects have: how many of a kind have which.
+    pub fn finalizers(&self) -> BTreeMap<(&'static str, String), usize> {
+        let mut found = BTreeMap::new();
+        for kind in self.kinds() {
+            let each = self.store.all(kind);
+            let each = each.filter_map(|(_, entry)| entry.object.at("/metadata/finalizers").as_array());
+            for finalizer in each.flatten().filter_map(Value::as_str) {
+                *found.entry((kind.plural, finalizer.to_owned())).or_default() += 1;
+            }
+        }
+        found
     }
 
     /// The version in which an object was last written, and what it was then, for every write of a kind after `version`:

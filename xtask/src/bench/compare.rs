@@ -93,8 +93,12 @@ fn medians(rounds: &[Medians]) -> Medians {
 
 fn tell(who: &str, what: &str, course: &Course, before: &BTreeMap<&str, f64>, after: &BTreeMap<&str, f64>) {
     let [complete, pod, completion] = measures(course).map(|took| took.as_secs_f64());
+    let [made, ended, _] = course.took().map(|took| took.as_secs_f64());
     println!(
-        "{who}, {what}: all complete after {complete:.2} s; to the last pod {pod:.3} s, to completion {completion:.3} s; {}",
+        "{who}, {what}: made within {made:.2} s, last pod ended after {ended:.2} s, all complete after {complete:.2} s"
+    );
+    println!(
+        "  to the last pod {pod:.3} s, from its end to completion {completion:.3} s; {}",
         difference(before, after)
     );
 }

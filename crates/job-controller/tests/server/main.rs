@@ -8,6 +8,7 @@ mod claims;
 mod clients;
 mod deletion;
 mod ends;
+mod facts;
 mod failure_policy;
 mod faults;
 mod fence;

@@ -28,8 +28,8 @@ impl Stored {
             return self.0.pointer(pointer).unwrap_or(&NOTHING);
         }
         // As `Value::pointer`, which copies every token for the sake of those that are escaped.
-        let tokens = pointer.split('/').skip(1);
-        let found = tokens.fold(Some(&*self.0), |value, token| match value? {
+        let mut tokens = pointer.split('/').skip(1);
+        let found = tokens.try_fold(&*self.0, |value, token| match value {
             Value::Array(items) => items.get(token.parse::<usize>().ok()?),
             Value::Object(fields) => fields.get(token),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,

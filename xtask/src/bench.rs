@@ -9,7 +9,8 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use crate::clock;
-use crate::demo::stage::{Profile, Stage};
+use crate::demo::rollout::Row;
+use crate::demo::stage::{DEPLOYMENTS, Profile, Stage};
 use crate::demo::{scrape, table};
 use crate::places::Places;
 
@@ -52,10 +53,10 @@ struct Extremes {
 }
 
 pub(crate) fn run(places: &Places, args: &Args) -> Result<()> {
-    let mut stage = Stage::set(places, "bench", Profile::Release)?;
-    stage.install_rights()?;
-    stage.start_replica()?;
-    stage.leader(None)?;
+    let mut stage = Stage::set(places, "bench", Profile::Release, &[DEPLOYMENTS])?;
+    stage.install_rights(DEPLOYMENTS)?;
+    stage.start_replica(DEPLOYMENTS)?;
+    stage.leader(DEPLOYMENTS, None)?;
     let idle = Reading::take(&stage)?;
     stage.apply("web.json", &web(args.pods))?;
     let up = follow(&mut stage)?;
@@ -78,7 +79,7 @@ pub(crate) fn run(places: &Places, args: &Args) -> Result<()> {
 fn follow(stage: &mut Stage) -> Result<Extremes> {
     let started = clock::now();
     let (mut most_wanted, mut least_available) = (0, i64::MAX);
-    table::follow(stage, |row| {
+    table::follow(stage, |row: &Row| {
         most_wanted = most_wanted.max(row.sizes());
         least_available = least_available.min(row.available());
         row.is_complete()

@@ -42,7 +42,7 @@ enum Command {
     /// Start and stop Kubernetes clusters on this machine, without containers.
     #[command(subcommand)]
     Cluster(cluster::Command),
-    /// Show the deployment-controller at work on a cluster of its own.
+    /// Show the controllers at work on a cluster of their own.
     Demo(demo::Args),
     /// Bring a large Deployment up, roll it, and print what that took.
     Bench(bench::Args),

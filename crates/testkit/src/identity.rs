@@ -49,10 +49,10 @@ impl Access {
 
 /// Makes sure that the program's account exists and has its rights, and writes a kubeconfig into `dir`.
 pub(crate) async fn kubeconfig(server: &Server, program: &Program, access: &Access, dir: &Path) -> PathBuf {
-    server.rights.get_or_init(|| grant(server, program, dir)).await;
+    ensure_rights(server, program, dir).await;
     let token = match &access.token {
         Some(token) => token.clone(),
-        None => token(&server.api().namespace(HOME), program.name).await,
+        None => token(&server.api().namespace(HOME), program.release).await,
     };
     let config = Kubeconfig::read_from(server.kubeconfig()).expect("a readable kubeconfig");
     let mut config = serde_json::to_value(&config).expect("JSON");
@@ -85,13 +85,10 @@ pub(crate) async fn token(namespace: &Api, name: &str) -> String {
 /// The rules of the program's chart, those of its Lease included.
 pub(crate) async fn rules(server: &Server, program: &Program) -> Vec<Value> {
     let scratch = tempfile::tempdir().expect("a directory");
-    server
-        .rights
-        .get_or_init(|| grant(server, program, scratch.path()))
-        .await;
-    let lease = format!("{}-lease", program.name);
+    ensure_rights(server, program, scratch.path()).await;
+    let lease = format!("{}-lease", program.release);
     let kept = [
-        (server.api(), CLUSTER_ROLE, program.name),
+        (server.api(), CLUSTER_ROLE, program.release),
         (server.api().namespace(LEASES), ROLE, &*lease),
     ];
     let mut rules = Vec::new();
@@ -103,6 +100,15 @@ pub(crate) async fn rules(server: &Server, program: &Program) -> Vec<Value> {
         rules.extend(role["rules"].as_array().cloned().unwrap_or_default());
     }
     rules
+}
+
+/// Grants the program's rights, once per server.
+async fn ensure_rights(server: &Server, program: &Program, dir: &Path) {
+    let mut granted = server.rights.lock().await;
+    if !granted.contains(program.release) {
+        grant(server, program, dir).await;
+        granted.insert(program.release);
+    }
 }
 
 async fn grant(server: &Server, program: &Program, dir: &Path) {
@@ -122,8 +128,10 @@ async fn grant(server: &Server, program: &Program, dir: &Path) {
 async fn rendered(program: &Program) -> String {
     let helm = environment("HELM").unwrap_or_else(|| "helm".to_owned());
     let mut command = Command::new(helm);
-    command.args(["template", program.name, program.chart, "--namespace", HOME]);
-    command.arg(format!("--set=serviceAccount.name={}", program.name));
+    command.args(["template", program.release, program.chart, "--namespace", HOME]);
+    command.arg(format!("--set=fullnameOverride={}", program.release));
+    command.arg(format!("--set=serviceAccount.name={}", program.release));
+    command.args(program.values.iter().map(|value| format!("--set={value}")));
     let output = command.stdin(Stdio::null()).output().await.expect("helm");
     assert!(
         output.status.success(),

@@ -42,6 +42,6 @@ pub mod simulation;
 mod state;
 
 pub use identity::Access;
-pub use program::{Program, Subject, fact, on, scenario, scenario_with};
+pub use program::{Program, Subject, beside_upstream, fact, on, scenario, scenario_with};
 pub use scene::{Scene, names};
 pub use workload_core::id::Kind;

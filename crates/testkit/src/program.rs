@@ -13,13 +13,37 @@ use crate::server::{Server, block_on, environment, skipped};
 /// A controller to test.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// The name of the program and of its service account.
+    /// The name of the program.
     pub name: &'static str,
     /// The directory of its chart, which says what rights it has.
     pub chart: &'static str,
+    /// The name of its chart's release and of its service account.
+    pub(crate) release: &'static str,
+    /// Values that its chart is given, such as `args.managedBy=example.com/x`.
+    pub(crate) values: &'static [&'static str],
 }
 
 impl Program {
+    /// The program with the rights that its chart grants by default.
+    pub const fn new(name: &'static str, chart: &'static str) -> Self {
+        Self {
+            name,
+            chart,
+            release: name,
+            values: &[],
+        }
+    }
+
+    /// The same with the rights of a release of its own, whose chart is given these values.
+    #[must_use]
+    pub const fn released_as(self, release: &'static str, values: &'static [&'static str]) -> Self {
+        Self {
+            release,
+            values,
+            ..self
+        }
+    }
+
     /// Starts an instance with the rights that it ships with. Its files go into a directory of their own in `dir`.
     pub async fn start(&self, server: &Server, flags: &[&str], dir: &Path) -> Controller {
         let mut started = self.launch(server, &Access::default(), flags, dir).await;
@@ -64,6 +88,12 @@ pub fn scenario(program: &Program, body: impl AsyncFnOnce(&mut Scene)) {
 /// As [`scenario()`], with flags for the program; upstream never takes its place.
 pub fn scenario_with(program: &Program, flags: &[&str], body: impl AsyncFnOnce(&mut Scene)) {
     block_on(play(Subject::Ours, Some((program, flags)), body));
+}
+
+/// Runs a test on a stage of its own on the server where kube-controller-manager is at work; the test starts whoever else is to
+/// reconcile there.
+pub fn beside_upstream(body: impl AsyncFnOnce(&mut Scene)) {
+    block_on(play(Subject::Upstream, None, body));
 }
 
 /// Runs a test of what the API server itself does; no controller interferes.

@@ -1,5 +1,6 @@
 //! The API servers that all tests share. `cargo xtask test` starts them and says in the environment where they are.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::runtime::Runtime;
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::api::Api;
 use crate::record::Outages;
@@ -34,7 +35,8 @@ pub struct Server {
     kubeconfig: PathBuf,
     client: kube::Client,
     pub(crate) outages: Outages,
-    pub(crate) rights: OnceCell<()>,
+    /// The releases whose accounts have their rights.
+    pub(crate) rights: Mutex<BTreeSet<&'static str>>,
 }
 
 impl Server {
@@ -74,7 +76,7 @@ impl Server {
             kubeconfig: kubeconfig.to_owned(),
             client,
             outages,
-            rights: OnceCell::new(),
+            rights: Mutex::default(),
         }
     }
 

@@ -3,7 +3,7 @@
 use testkit::Scene;
 use testkit::record::{Change, State};
 
-use crate::fleet::Fleet;
+use crate::fleet::{DEPLOYMENTS, Fleet};
 use crate::rollouts::{IMAGES, rolled_out, web};
 use crate::scenario_with_fleet;
 
@@ -34,17 +34,23 @@ async fn roll(scene: &Scene, times: &[i64], end: impl AsyncFn()) {
 // proves: deployment/I-2, deployment/I-3, field/FR-DP-15
 #[test]
 fn a_rollout_survives_the_death_of_its_leader_twice() {
-    scenario_with_fleet(async |scene, fleet| roll(scene, &[1, 5], async || fleet.kill_leader().await).await);
+    scenario_with_fleet(DEPLOYMENTS, async |scene, fleet| {
+        roll(scene, &[1, 5], async || fleet.kill_leader().await).await;
+    });
 }
 
 // proves: deployment/I-2, deployment/I-3
 #[test]
 fn a_leader_that_is_asked_to_end_hands_over_at_once() {
-    scenario_with_fleet(async |scene, fleet| roll(scene, &[1, 5], async || fleet.stop_leader().await).await);
+    scenario_with_fleet(DEPLOYMENTS, async |scene, fleet| {
+        roll(scene, &[1, 5], async || fleet.stop_leader().await).await;
+    });
 }
 
 // proves: deployment/I-4, field/FR-XC-02
 #[test]
 fn a_leader_that_was_frozen_until_somebody_else_led_writes_nothing_more_and_ends() {
-    scenario_with_fleet(async |scene, fleet: &Fleet| roll(scene, &[3], async || fleet.freeze_leader().await).await);
+    scenario_with_fleet(DEPLOYMENTS, async |scene, fleet: &Fleet| {
+        roll(scene, &[3], async || fleet.freeze_leader().await).await;
+    });
 }

@@ -7,12 +7,14 @@
 
 mod failover;
 mod fleet;
+mod job_failover;
+mod jobs;
 mod rollouts;
 
 use std::path::Path;
 
-use testkit::Scene;
 use testkit::server::{Server, block_on, environment, skipped};
+use testkit::{Program, Scene};
 use tokio::sync::{OnceCell, RwLock};
 
 use self::fleet::Fleet;
@@ -20,26 +22,26 @@ use self::fleet::Fleet;
 /// Scenarios that end controllers run alone: the others expect somebody to reconcile at once.
 static CONTROLLERS: RwLock<()> = RwLock::const_new(());
 
-/// Runs a scenario in a namespace of its own of the cluster.
-fn scenario(body: impl AsyncFnOnce(&mut Scene)) {
+/// Runs a scenario of what `program` does, in a namespace of its own of the cluster.
+fn scenario(program: Program, body: impl AsyncFnOnce(&mut Scene)) {
     block_on(async {
         let Some(cluster) = cluster().await else {
             return skipped("KUBECONFIG");
         };
         let _shared = CONTROLLERS.read().await;
-        Fleet::beside(cluster).await;
+        Fleet::beside(cluster, program).await;
         testkit::on(cluster, body).await;
     });
 }
 
-/// Runs a scenario that ends controllers; it needs those beside the cluster.
-fn scenario_with_fleet(body: impl AsyncFnOnce(&mut Scene, &Fleet)) {
+/// Runs a scenario that ends instances of `program`; it needs those beside the cluster.
+fn scenario_with_fleet(program: Program, body: impl AsyncFnOnce(&mut Scene, &Fleet)) {
     block_on(async {
         let Some(cluster) = cluster().await else {
             return skipped("KUBECONFIG");
         };
         let _alone = CONTROLLERS.write().await;
-        match Fleet::beside(cluster).await {
+        match Fleet::beside(cluster, program).await {
             Some(fleet) => testkit::on(cluster, async |scene| body(scene, fleet).await).await,
             None => skipped("WORKLOAD_CONTROLLER_BIN_DIR"),
         }

@@ -6,6 +6,7 @@ use testkit::builders::{Deployment, Templated as _, deployment};
 use testkit::record::State;
 use testkit::{Kind, Scene};
 
+use crate::fleet::DEPLOYMENTS;
 use crate::scenario;
 
 /// An image that does not need to exist on simulated nodes, and is on every real one.
@@ -25,7 +26,7 @@ pub(crate) async fn rolled_out(scene: &Scene, web: Deployment) {
 
 #[test]
 fn a_deployment_comes_up() {
-    scenario(async |scene| {
+    scenario(DEPLOYMENTS, async |scene| {
         rolled_out(scene, web(3)).await;
         assert_eq!(scene.look(|state| state.active_pods().len()), 3);
         assert!(scene.look(|state| state.pods().iter().all(|pod| pod.is_ready())));
@@ -35,7 +36,7 @@ fn a_deployment_comes_up() {
 // proves: deployment/K-10
 #[test]
 fn a_rolling_update_stays_within_its_bounds() {
-    scenario(async |scene| {
+    scenario(DEPLOYMENTS, async |scene| {
         rolled_out(scene, web(10)).await;
         let start = scene.set_image("web", IMAGES[1]).await;
         scene.until_settled("web").await;
@@ -47,7 +48,7 @@ fn a_rolling_update_stays_within_its_bounds() {
 // proves: deployment/K-3
 #[test]
 fn an_update_can_be_undone() {
-    scenario(async |scene| {
+    scenario(DEPLOYMENTS, async |scene| {
         rolled_out(scene, web(3)).await;
         scene.set_image("web", IMAGES[1]).await;
         scene.until_settled("web").await;
@@ -64,7 +65,7 @@ fn an_update_can_be_undone() {
 
 #[test]
 fn a_deployment_follows_its_size() {
-    scenario(async |scene| {
+    scenario(DEPLOYMENTS, async |scene| {
         rolled_out(scene, web(3)).await;
         for size in [10, 2, 0, 4] {
             scene.scale(Kind::DEPLOYMENT, "web", size).await;
@@ -79,7 +80,7 @@ fn a_deployment_follows_its_size() {
 
 #[test]
 fn deleting_a_deployment_leaves_nothing() {
-    scenario(async |scene| {
+    scenario(DEPLOYMENTS, async |scene| {
         rolled_out(scene, web(3)).await;
         scene
             .delete_with(Kind::DEPLOYMENT, "web", &json!({"propagationPolicy": "Foreground"}))

@@ -23,7 +23,7 @@ use anyhow::{Context as _, Result, bail};
 
 pub(crate) use self::local::{Cluster, Guest};
 use self::parts::Choice;
-pub(crate) use self::spec::ClusterSpec;
+pub(crate) use self::spec::{ClusterSpec, all_but};
 use self::state::State;
 use crate::places::Places;
 

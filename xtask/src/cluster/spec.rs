@@ -6,7 +6,7 @@ pub(crate) struct ClusterSpec {
     /// Its name: lower-case letters, digits and `-`.
     #[arg(long, default_value = "dev", value_parser = checked_name)]
     pub(crate) name: String,
-    /// Number of simulated nodes; they report every pod as running at once, and run nothing.
+    /// Number of simulated nodes; they report every pod as running at once, and those of Jobs as ended, but run nothing.
     #[arg(long, default_value_t = 0)]
     pub(crate) nodes: u32,
     /// Controllers that kube-controller-manager shall not run, such as `deployment,replicaset`.
@@ -42,7 +42,7 @@ impl ClusterSpec {
 }
 
 /// The value of kube-controller-manager's `--controllers` that leaves these out.
-pub(super) fn all_but(controllers: &[String]) -> String {
+pub(crate) fn all_but(controllers: &[String]) -> String {
     let mut list = "*".to_owned();
     for name in controllers
         .iter()

@@ -1,4 +1,4 @@
-//! A cluster on which our controller runs: the chart's rights, replicas of the binary, kubectl.
+//! A cluster on which our controllers run: the rights of their charts, replicas of their binaries, kubectl.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,31 @@ use serde_json::{Value, json};
 
 use super::scrape;
 use crate::clock;
-use crate::cluster::{Cluster, ClusterSpec, Guest};
+use crate::cluster::{Cluster, ClusterSpec, Guest, all_but};
 use crate::places::{self, Places};
 use crate::progress::Progress;
 use crate::tools::{Tool, Tools};
 
-/// The controller that is shown; also the name of its chart, of its Lease and of the release.
-const CONTROLLER: &str = "deployment-controller";
+/// A controller that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Role {
+    /// Its name; also that of its chart, of its Lease and of the release.
+    pub(crate) controller: &'static str,
+    /// What kube-controller-manager calls the loops that it replaces.
+    loops: [&'static str; 2],
+}
+
+/// Who reconciles Deployments and ReplicaSets.
+pub(crate) const DEPLOYMENTS: Role = Role {
+    controller: "deployment-controller",
+    loops: ["deployment", "replicaset"],
+};
+/// Who reconciles Jobs.
+pub(crate) const JOBS: Role = Role {
+    controller: "job-controller",
+    loops: ["job", "ttl-after-finished"],
+};
+
 /// Simulated nodes.
 const NODES: u32 = 5;
 /// The longest that a replica may take to come up or to take over.
@@ -31,34 +49,49 @@ pub(crate) enum Profile {
     Release,
 }
 
-/// A cluster with replicas of the controller.
+/// A cluster with replicas of controllers.
 pub(crate) struct Stage {
     tools: Tools,
     profile: Profile,
-    replicas: Vec<Guest>,
+    controllers: String,
+    replicas: Vec<Replica>,
     cluster: Cluster,
 }
 
+/// A replica of a controller.
+struct Replica {
+    role: Role,
+    process: Guest,
+}
+
 impl Stage {
-    /// Builds what is needed and starts it, except for the replicas.
-    pub(crate) fn set(places: &Places, name: &str, profile: Profile) -> Result<Self> {
+    /// Builds what is needed and starts it, except for the replicas. kube-controller-manager leaves to them what they reconcile.
+    pub(crate) fn set(places: &Places, name: &str, profile: Profile, roles: &[Role]) -> Result<Self> {
         build(profile)?;
+        let loops: Vec<String> = roles.iter().flat_map(|role| role.loops).map(str::to_owned).collect();
+        let controllers = all_but(&loops);
         let tools = Tools::resolve(places, &[Tool::Kubectl, Tool::Helm])?;
         let cluster = Cluster::start(
             places,
             &ClusterSpec {
                 name: format!("{name}-{}", std::process::id()),
                 nodes: NODES,
-                kcm_without: vec!["deployment".to_owned(), "replicaset".to_owned()],
+                kcm_without: loops,
                 ..ClusterSpec::default()
             },
         )?;
         Ok(Self {
             tools,
             profile,
+            controllers,
             replicas: Vec::new(),
             cluster,
         })
+    }
+
+    /// Which controllers kube-controller-manager runs, as its flag says it.
+    pub(crate) fn controllers(&self) -> &str {
+        &self.controllers
     }
 
     /// The administrator's kubeconfig.
@@ -92,13 +125,14 @@ impl Stage {
     }
 
     /// Installs the rights of the chart, without pods: the replicas run beside the cluster.
-    pub(crate) fn install_rights(&self) -> Result<()> {
-        let chart = places::repository().join("charts").join(CONTROLLER);
-        println!("$ helm install {CONTROLLER} charts/{CONTROLLER} --namespace=kube-system --set=workload=None");
+    pub(crate) fn install_rights(&self, role: Role) -> Result<()> {
+        let name = role.controller;
+        let chart = places::repository().join("charts").join(name);
+        println!("$ helm install {name} charts/{name} --namespace=kube-system --set=workload=None");
         let chart = chart.display().to_string();
         let args = [
             "install",
-            CONTROLLER,
+            name,
             &chart,
             "--namespace=kube-system",
             "--set=workload=None",
@@ -112,21 +146,22 @@ impl Stage {
     }
 
     /// Starts a replica under the chart's ServiceAccount.
-    pub(crate) fn start_replica(&mut self) -> Result<()> {
-        let kubeconfig = self.kubeconfig_of_account()?;
-        let name = format!("{CONTROLLER}-{}", self.replicas.len());
-        let program = binary(self.profile);
+    pub(crate) fn start_replica(&mut self, role: Role) -> Result<()> {
+        let kubeconfig = self.kubeconfig_of_account(role)?;
+        let name = format!("{}-{}", role.controller, self.replicas.len());
+        let program = binary(self.profile, role);
         let args = [format!("--kubeconfig={}", kubeconfig.display())];
-        self.replicas.push(self.cluster.start_guest(&name, &program, &args)?);
+        let process = self.cluster.start_guest(&name, &program, &args)?;
+        self.replicas.push(Replica { role, process });
         Ok(())
     }
 
     /// Waits for a replica other than `not` to lead, and returns its index.
-    pub(crate) fn leader(&mut self, not: Option<usize>) -> Result<usize> {
+    pub(crate) fn leader(&mut self, role: Role, not: Option<usize>) -> Result<usize> {
         let mut found = None;
         clock::wait_until(PATIENCE, || {
             self.check()?;
-            let leads = |replica: &Guest| replica.log().contains("leading");
+            let leads = |replica: &Replica| replica.role == role && replica.process.log().contains("leading");
             found = (0..self.replicas.len())
                 .find(|index| Some(*index) != not && self.replicas.get(*index).is_some_and(leads));
             Ok(found.is_some())
@@ -136,17 +171,18 @@ impl Stage {
 
     /// Process id of a replica.
     pub(crate) fn pid(&self, replica: usize) -> Result<u32> {
-        self.replicas.get(replica).map(Guest::pid).context("no such replica")
+        Ok(self.replica(replica)?.process.pid())
     }
 
     /// Kills a replica.
     pub(crate) fn kill(&mut self, replica: usize) -> Result<()> {
-        self.replicas.get_mut(replica).context("no such replica")?.kill()
+        let replica = self.replicas.get_mut(replica).context("no such replica")?;
+        replica.process.kill()
     }
 
     /// What a replica says of itself.
     pub(crate) fn metrics(&self, replica: usize) -> Result<String> {
-        let log = self.replicas.get(replica).context("no such replica")?.log();
+        let log = self.replica(replica)?.process.log();
         let address = log
             .lines()
             .find_map(|line| line.split_once(" admin="))
@@ -158,23 +194,28 @@ impl Stage {
     /// Fails if a replica has ended that was not killed.
     pub(crate) fn check(&mut self) -> Result<()> {
         for replica in &mut self.replicas {
-            if let Some(status) = replica.ended()?.filter(|status| status.code().is_some()) {
-                bail!("a replica of the controller ended ({status}):\n{}", replica.log());
+            if let Some(status) = replica.process.ended()?.filter(|status| status.code().is_some()) {
+                let (name, log) = (replica.role.controller, replica.process.log());
+                bail!("a replica of {name} ended ({status}):\n{log}");
             }
         }
         Ok(())
     }
 
+    fn replica(&self, index: usize) -> Result<&Replica> {
+        self.replicas.get(index).context("no such replica")
+    }
+
     /// A kubeconfig with a token of the chart's ServiceAccount.
-    fn kubeconfig_of_account(&self) -> Result<PathBuf> {
-        let account = format!("{CONTROLLER}-account");
+    fn kubeconfig_of_account(&self, role: Role) -> Result<PathBuf> {
+        let account = format!("{}-account", role.controller);
         let token = self.quietly(&["create", "token", &account, "--namespace=kube-system", "--duration=12h"])?;
         let mut config: Value = serde_json::from_str(&self.quietly(&["config", "view", "--raw", "--output=json"])?)?;
         let users = config.get_mut("users").and_then(Value::as_array_mut);
         for user in users.into_iter().flatten() {
             user["user"] = json!({ "token": token.trim() });
         }
-        let path = self.cluster.dir().join("account.kubeconfig");
+        let path = self.cluster.dir().join(format!("{account}.kubeconfig"));
         fs::write(&path, config.to_string())?;
         Ok(path)
     }
@@ -192,7 +233,7 @@ impl Stage {
 
 /// Builds all binaries at once, as the tests do, so that both share what was compiled.
 fn build(profile: Profile) -> Result<()> {
-    let progress = Progress::start(format!("building {CONTROLLER}"));
+    let progress = Progress::start("building the controllers");
     let release = (profile == Profile::Release).then_some("--release");
     let status = Command::new("cargo")
         .args(["build", "--quiet", "--locked", "--workspace", "--bins"])
@@ -201,19 +242,19 @@ fn build(profile: Profile) -> Result<()> {
         .status()
         .context("cargo")?;
     if !status.success() {
-        bail!("{CONTROLLER} does not build");
+        bail!("the controllers do not build");
     }
     progress.finish();
     Ok(())
 }
 
 /// Where cargo puts the binary: beside this program, or in the folder of the other profile beside that.
-fn binary(profile: Profile) -> PathBuf {
+fn binary(profile: Profile, role: Role) -> PathBuf {
     let this = std::env::current_exe().unwrap_or_default();
     let here = this.parent().unwrap_or_else(|| Path::new("."));
     match profile {
-        Profile::Dev => here.join(CONTROLLER),
-        Profile::Release => here.with_file_name("release").join(CONTROLLER),
+        Profile::Dev => here.join(role.controller),
+        Profile::Release => here.with_file_name("release").join(role.controller),
     }
 }
 

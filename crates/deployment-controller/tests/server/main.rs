@@ -34,10 +34,10 @@ use testkit::record::State;
 use testkit::{Program, Scene, Subject};
 use workload_core::id::Kind;
 
-const PROGRAM: Program = Program {
-    name: "deployment-controller",
-    chart: concat!(env!("CARGO_MANIFEST_DIR"), "/../../charts/deployment-controller"),
-};
+const PROGRAM: Program = Program::new(
+    "deployment-controller",
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../charts/deployment-controller"),
+);
 
 /// Runs a test with the controllers at work.
 fn scenario(body: impl AsyncFnOnce(&mut Scene)) {

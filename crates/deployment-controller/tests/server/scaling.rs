@@ -146,8 +146,7 @@ fn terminating_pods_do_not_count_when_a_deployment_is_scaled() {
             })
             .await;
 
-        scene.kubelet().auto_for_image("a");
-        scene.kubelet().keep_terminating();
+        scene.kubelet().start_image_only("a");
         scene.set_image("web", "b").await;
         scene
             .until("4 new pods", |state| {

@@ -47,13 +47,14 @@ impl Points {
 }
 
 /// All that are played here.
-pub(crate) fn all() -> [Points; 5] {
+pub(crate) fn all() -> [Points; 6] {
     [
         frozen_leader(),
         late_create(),
         successor_behind(),
         cut_and_expired(),
         owner_seen_too_long(),
+        conflict(),
     ]
 }
 
@@ -81,6 +82,11 @@ fn cut_and_expired() -> Points {
 fn owner_seen_too_long() -> Points {
     let behind = Fault::Lag(0, "deployments", Duration::from_secs(10));
     Points::of(stories::orphan(), &[behind])
+}
+
+/// Often nothing else happens that would bring the object back.
+fn conflict() -> Points {
+    Points::of(stories::scale(), &[Fault::Answer(409, 0)])
 }
 
 fn lost_node(then: Return) -> Points {
@@ -116,6 +122,11 @@ fn what_vanishes_while_nobody_is_told_is_noticed() {
 #[test]
 fn orphans_are_not_given_to_an_owner_that_is_gone() {
     owner_seen_too_long().check();
+}
+
+#[test]
+fn a_write_that_meets_a_conflict_is_decided_on_anew() {
+    conflict().check();
 }
 
 #[test]

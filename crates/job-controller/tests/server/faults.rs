@@ -12,7 +12,7 @@ use crate::{PROGRAM, TRACKING, active, counts, end, has_ended};
 /// Runs a test with the controller at work behind a proxy.
 fn behind_proxy(body: impl AsyncFnOnce(&mut Scene, &Proxy)) {
     fact(async |scene| {
-        let proxy = Proxy::start_for_anybody(scene.server()).await;
+        let proxy = Proxy::start(scene.server()).await;
         let alone = ["--leader-elect=false"];
         let started = scene.start_by(&Access::through(&proxy), &PROGRAM, &alone).await;
         scene.put_controller(started);

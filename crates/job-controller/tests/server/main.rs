@@ -13,6 +13,7 @@ mod faults;
 mod indexed;
 mod managed;
 mod many;
+mod opt_ins;
 mod parity;
 mod per_index;
 mod queue;
@@ -26,10 +27,10 @@ use testkit::object::Stored;
 use testkit::record::State;
 use testkit::{Kind, Program, Scene, Subject};
 
-const PROGRAM: Program = Program {
-    name: "job-controller",
-    chart: concat!(env!("CARGO_MANIFEST_DIR"), "/../../charts/job-controller"),
-};
+const PROGRAM: Program = Program::new(
+    "job-controller",
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../charts/job-controller"),
+);
 
 /// The finalizer of pods that have still to be counted.
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";

@@ -56,6 +56,12 @@ impl Kubelet {
         });
     }
 
+    /// From now on pods with this image get ready, and no others. Whether terminating pods end does not change.
+    pub fn start_image_only(&self, image: &str) {
+        self.habits
+            .send_modify(|habits| habits.starts = Starts::Image(image.to_owned()));
+    }
+
     /// From now on every pod runs to its end at once, with the exit code that `code` gives; where it gives none the pod gets
     /// ready and stays. Terminating pods end at once.
     pub fn auto_exit(&self, code: impl Fn(&Stored) -> Option<u8> + Send + Sync + 'static) {
@@ -90,18 +96,19 @@ impl Kubelet {
 
     /// As [`Kubelet::ready`], with a time since when it is ready and a number of container restarts.
     pub async fn ready_since(&self, pod: &str, since: Timestamp, restarts: u32) {
-        let bound = self
-            .record
-            .look(|state| state.get(Kind::POD, pod).is_some_and(is_bound));
-        if !bound {
-            self.bind(pod, "main").await;
-        }
+        self.ensure_bound(pod).await;
         self.report(pod, &running("True", since, restarts)).await;
     }
 
     /// Reports a running pod as not ready.
     pub async fn unready(&self, pod: &str) {
         self.report(pod, &running("False", SystemClock.now(), 0)).await;
+    }
+
+    /// Reports that the container of a pod waits, for a reason such as `ImagePullBackOff`.
+    pub async fn waiting(&self, pod: &str, reason: &str) {
+        self.ensure_bound(pod).await;
+        self.report(pod, &hindered(reason)).await;
     }
 
     /// Ends a pod's containers with an exit code other than 0.
@@ -160,6 +167,15 @@ impl Kubelet {
             assert_eq!(error.code, 404, "{pod}: {error}");
         }
         self.shown("gone", |state| state.get(Kind::POD, pod).is_none()).await;
+    }
+
+    async fn ensure_bound(&self, pod: &str) {
+        let bound = self
+            .record
+            .look(|state| state.get(Kind::POD, pod).is_some_and(is_bound));
+        if !bound {
+            self.bind(pod, "main").await;
+        }
     }
 
     async fn shown(&self, what: &str, holds: impl Fn(&State) -> bool) {
@@ -230,6 +246,19 @@ fn running(ready: &str, since: Timestamp, restarts: u32) -> Value {
         "containerStatuses": [{
             "name": "main", "image": "", "imageID": "", "ready": ready == "True", "restartCount": restarts,
             "state": {"running": {"startedAt": since}},
+        }],
+    })
+}
+
+fn hindered(reason: &str) -> Value {
+    let now = to_api(SystemClock.now());
+    json!({
+        "phase": "Pending",
+        "startTime": now,
+        "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": now}],
+        "containerStatuses": [{
+            "name": "main", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+            "state": {"waiting": {"reason": reason}},
         }],
     })
 }

@@ -45,7 +45,8 @@ const SHOWN: usize = 60;
 enum Guests {
     /// Controllers, which ask only in known ways.
     Controllers,
-    /// Controllers of kinds that the in-memory server does not know, and the tests of the proxy itself.
+    /// The tests of the proxy itself.
+    #[cfg(test)]
     Anybody,
 }
 
@@ -64,11 +65,6 @@ impl Proxy {
     /// A proxy in front of `server`.
     pub async fn start(server: &Server) -> Self {
         Self::before(Upstream::of(server.kubeconfig()).await, Guests::Controllers)
-    }
-
-    /// As [`Proxy::start`], for controllers of kinds that the in-memory server does not know.
-    pub async fn start_for_anybody(server: &Server) -> Self {
-        Self::before(Upstream::of(server.kubeconfig()).await, Guests::Anybody)
     }
 
     fn before(upstream: Upstream, guests: Guests) -> Self {

@@ -112,6 +112,8 @@ impl World {
             Fault::Jump(replica, seconds) => self.jump(replica, seconds),
             Fault::Steal => self.steal(),
             Fault::Fail(pick, code) => self.fail_pod(pick, code),
+            Fault::Remove(pick) => self.remove_pod(pick, Self::deleted_by_user),
+            Fault::Evict(pick) => self.remove_pod(pick, Self::evict_pod),
             Fault::Unready(pick, by) => self.unready_pod(pick, by),
             Fault::Hang(by) => self.node.hang_next(by),
             Fault::Reject => self.node.reject_next(),

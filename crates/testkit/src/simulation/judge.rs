@@ -60,7 +60,7 @@ impl<'a> Judge<'a> {
             world.fail(&format!("a panic: {panic}"));
         }
         let now = world.now();
-        if let Some(what) = world.user.waits_in_vain(now, world.busy_until) {
+        if let Some(what) = world.user.waits_in_vain(now, world.busy_until.max(world.excused_until)) {
             world.fail(&format!("the user waits in vain until {what}"));
         }
         if world.tally.requests() > MOST_REQUESTS {
@@ -74,7 +74,8 @@ impl<'a> Judge<'a> {
             self.reached = None;
             return None;
         }
-        self.judge_calm(world, now)
+        let verdict = self.judge_calm(world, now)?;
+        Some(verdict.and_then(|end| world.judge_end().map(|()| end)))
     }
 
     fn judge_calm(&mut self, world: &World, now: Moment) -> Option<Result<End, String>> {
@@ -84,7 +85,7 @@ impl<'a> Judge<'a> {
             .insert(looked.unwrap_or_else(|| Look::at(world, self.scenario)));
         let is_end = self.goal.is_none_or(|goal| goal.summary == look.summary) && look.left.is_empty();
         if !is_end {
-            let late = now > world.busy_until + PATIENCE;
+            let late = now > world.busy_until.max(world.excused_until) + PATIENCE;
             return late.then(|| Err(look.differs(self.goal)));
         }
         let (since, requests) = *self.reached.get_or_insert_with(|| (now, world.tally.requests()));

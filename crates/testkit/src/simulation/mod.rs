@@ -1,7 +1,7 @@
 //! A controller under simulation: the same code as in production, on a machine whose time, network and API server are ours.
 //!
 //! - [`server`] is an API server in memory: a plain state machine that knows exactly the requests that controllers send.
-//! - [`scenario`] is what a user does; [`node`] is how pods fare.
+//! - [`scenario`] is what a user does; [`node`] is how pods fare, [`fate`] how those end that do not run for ever.
 //! - [`schedule`] is what goes wrong, and when: data, drawn from a [`seed`].
 //! - [`run`] plays a story, undisturbed or disturbed, and judges it; [`oracle`] is what must hold in every history; [`trace`]
 //!   is what happened, for people.
@@ -12,6 +12,7 @@ mod agenda;
 
 mod clock;
 mod connection;
+pub mod fate;
 mod faults;
 mod judge;
 mod loss;
@@ -29,6 +30,7 @@ mod survey;
 pub mod trace;
 mod user;
 mod watches;
+mod work;
 mod world;
 
 pub use order::Order;

@@ -203,6 +203,8 @@ impl World {
             | Fault::Steal
             | Fault::Fail(..)
             | Fault::Unready(..)
+            | Fault::Remove(_)
+            | Fault::Evict(_)
             | Fault::Hang(_)
             | Fault::Reject
             | Fault::Lose(..) => self.carry_out(call),

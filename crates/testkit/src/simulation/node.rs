@@ -1,6 +1,6 @@
 //! Scheduler and kubelets: pods are bound, get ready, and end when they are deleted; some fail.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -9,9 +9,11 @@ use workload_core::id::{Kind, ObjectKey};
 use workload_core::plan::Address;
 use workload_core::time::{Clock as _, Timestamp, to_api};
 
+use super::fate::Fates;
 use super::loss::Machines;
 use super::seed::Stream;
 use super::server::{DeleteOptions, Part};
+use super::work::{is_work, rejected};
 use super::world::{Event, World};
 use crate::object::Stored;
 use crate::state::Change;
@@ -27,6 +29,10 @@ pub struct Habits {
     pub end: RangeInclusive<u64>,
     /// Pods with one of these images never get ready.
     pub never_ready: &'static [&'static str],
+    /// What becomes of pods that are not restarted for ever; without a script they run until somebody ends them.
+    pub fates: Option<Fates>,
+    /// Of those that are deleted one in so many ends with success; none if 0.
+    pub yields: u64,
 }
 
 impl Default for Habits {
@@ -36,14 +42,18 @@ impl Default for Habits {
             ready: 50..=1500,
             end: 20..=900,
             never_ready: &[],
+            fates: None,
+            yields: 0,
         }
     }
 }
 
 /// All nodes together.
 pub(super) struct Node {
-    stream: Stream,
-    habits: Habits,
+    pub(super) stream: Stream,
+    pub(super) habits: Habits,
+    /// How many pods of each owner have failed, or were deleted.
+    pub(super) failures: BTreeMap<String, u64>,
     hangs: VecDeque<Duration>,
     rejections: usize,
     pub(super) machines: Machines,
@@ -85,6 +95,7 @@ impl Node {
         Self {
             stream,
             habits,
+            failures: BTreeMap::new(),
             hangs: VecDeque::new(),
             rejections: 0,
             machines: Machines::default(),
@@ -166,12 +177,10 @@ impl World {
         self.tell("node", &format!("{what:?} {}", key.name));
         match what {
             What::Bind => {}
-            What::Ready => self.report(&key, &running("True", now)),
-            What::Reject => self.report(
-                &key,
-                &json!({"phase": "Failed", "reason": "NodeAffinity", "startTime": to_api(now)}),
-            ),
+            What::Ready => self.run(&key, &pod),
+            What::Reject => self.report(&key, &rejected(now)),
             What::End => {
+                self.end_work(&key, &pod);
                 let options = DeleteOptions {
                     grace: Some(0),
                     uid: Some(uid),
@@ -196,6 +205,11 @@ impl World {
     /// The containers of a running pod end.
     pub(super) fn fail_pod(&mut self, pick: u64, exit_code: u8) {
         if let Some(key) = self.a_ready_pod(pick) {
+            let pod = self.server.get(Kind::POD, &key.namespace, &key.name);
+            if pod.as_ref().is_some_and(is_work) {
+                self.exit(&key, exit_code);
+                return self.absorb();
+            }
             self.tell("node", &format!("{} exits with {exit_code}", key.name));
             let status = json!({"phase": "Failed", "conditions": [ready("False", self.clock.now())]});
             self.report(&key, &status);
@@ -214,6 +228,14 @@ impl World {
         let what = What::Ready;
         self.later(by, Event::Node(Step { key, uid, what }));
         self.absorb();
+    }
+
+    /// A running pod is deleted by somebody, or evicted.
+    pub(super) fn remove_pod(&mut self, pick: u64, how: fn(&mut Self, &ObjectKey)) {
+        if let Some(key) = self.a_ready_pod(pick) {
+            how(self, &key);
+            self.absorb();
+        }
     }
 
     fn a_ready_pod(&self, pick: u64) -> Option<ObjectKey> {
@@ -245,7 +267,7 @@ pub(super) fn pod_at(key: &ObjectKey) -> Address {
     }
 }
 
-fn running(is_ready: &str, since: Timestamp) -> Value {
+pub(super) fn running(is_ready: &str, since: Timestamp) -> Value {
     json!({
         "phase": "Running",
         "startTime": to_api(since),

@@ -23,6 +23,12 @@ pub trait Oracle: Send {
         let _ = state;
         Ok(())
     }
+
+    /// The history has come to its end.
+    fn ended(&mut self, state: &State) -> Result<(), String> {
+        let _ = state;
+        Ok(())
+    }
 }
 
 /// A write of a process, before it is carried out.

@@ -8,9 +8,11 @@ use std::time::Duration;
 use serde_json::Value;
 use workload_core::id::Kind;
 
+use super::fate::{Beginning, Fate, Fates};
 use super::node::Habits;
 use super::oracle::Oracle;
 use super::schedule::Schedule;
+use super::seed::Stream;
 use super::server::{ApiServer, DeleteOptions};
 use crate::state::State;
 
@@ -97,6 +99,13 @@ impl Scenario {
     #[must_use]
     pub fn never_ready(mut self, images: &'static [&'static str]) -> Self {
         self.habits.never_ready = images;
+        self
+    }
+
+    /// What becomes of pods that are not restarted for ever.
+    #[must_use]
+    pub fn fates(mut self, fates: impl Fn(&Beginning<'_>, &Stream) -> Fate + Send + Sync + 'static) -> Self {
+        self.habits.fates = Some(Fates::by(fates));
         self
     }
 

@@ -24,6 +24,7 @@ use super::server::ApiServer;
 use super::trace::Trace;
 use super::user::User;
 use super::watches::End;
+use super::work::Turn;
 use crate::api::{EVENT, LEASE};
 use crate::object::Stored;
 use crate::proxy::Asked;
@@ -55,6 +56,7 @@ pub(super) enum Event {
     Thawed(Life),
     Fault(Fault),
     Node(Step),
+    Work(Turn),
     Loss(Loss),
     User,
     Collect,
@@ -82,6 +84,8 @@ pub(super) struct World {
     pub(super) broken: Option<String>,
     /// Until then something is out of order.
     pub(super) busy_until: Moment,
+    /// Until then a controller may have a reason to wait.
+    pub(super) excused_until: Moment,
     /// When an object other than leases has changed last.
     pub(super) changed_at: Moment,
     absorbed: u64,
@@ -112,6 +116,7 @@ impl World {
             oracles: scenario.oracles(schedule),
             broken: None,
             busy_until: Moment::ZERO,
+            excused_until: Moment::ZERO,
             changed_at: Moment::ZERO,
             absorbed: 0,
             collecting: false,
@@ -187,6 +192,12 @@ impl World {
         }
     }
 
+    /// Asks the oracles about the end of the history.
+    pub(super) fn judge_end(&mut self) -> Result<(), String> {
+        let Self { oracles, state, .. } = self;
+        oracles.iter_mut().try_for_each(|oracle| oracle.ended(state))
+    }
+
     /// Takes in what has happened on the server: who has to hear of it?
     pub(super) fn absorb(&mut self) {
         let since = std::mem::replace(&mut self.absorbed, self.server.version());
@@ -224,6 +235,7 @@ impl World {
         }
         if kind == Kind::POD {
             self.notice_pod(change, object);
+            self.notice_work(change, object);
         }
         let verdicts: Vec<_> = self
             .oracles
@@ -271,6 +283,7 @@ pub(super) fn happen(world: &Shared, event: Event) {
         Event::Thawed(life) => world.thawed(life),
         Event::Fault(fault) => world.happen(fault),
         Event::Node(step) => world.step(step),
+        Event::Work(turn) => world.take_turn(turn),
         Event::Loss(loss) => world.go_on_with(loss),
         Event::User => world.go_on(),
         Event::Collect => world.collect(),

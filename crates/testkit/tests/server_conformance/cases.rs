@@ -1,5 +1,7 @@
 //! Cases that random series do not reach.
 
+use proptest::strategy::{Strategy, ValueTree as _};
+use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use testkit::api::{NAMESPACE, POD_DISRUPTION_BUDGET, RESOURCE_QUOTA};
 use testkit::server::{Server, block_on, skipped};
@@ -7,6 +9,7 @@ use testkit::simulation::server::{Propagation, Quota};
 use workload_core::id::Kind;
 
 use super::deed::{Deed, Others, Seen, Target, manifest};
+use super::jobs;
 use super::pair::{Pair, eventually};
 
 fn target(kind: Kind, name: &str) -> Target {
@@ -175,6 +178,38 @@ fn a_namespace_that_ends_refuses_in_the_same_words() {
             [create(&pod("a"), 0, None), create(&web(), 1, None), Deed::Count(1)],
         )
         .await
+    });
+}
+
+#[test]
+fn a_status_of_a_job_is_refused_equally() {
+    jobs_are_changed("job-status", "/status", 160, jobs::status());
+}
+
+#[test]
+fn a_change_of_a_job_is_answered_equally() {
+    jobs_are_changed("job-spec", "", 80, jobs::fields());
+}
+
+/// Changes different Jobs so often.
+fn jobs_are_changed(name: &str, part: &'static str, times: usize, changes: impl Strategy<Value = Value>) {
+    case(name, async |_, pair| {
+        let kinds: Vec<Target> = (0..4).map(|size| target(Kind::JOB, &format!("job-{size}"))).collect();
+        for (size, job) in (0..).zip(&kinds) {
+            all(pair, [create(job, size, None)]).await?;
+        }
+        let mut runner = TestRunner::deterministic();
+        let mut different = Vec::new();
+        for job in kinds.iter().cycle().take(times) {
+            let body = changes.new_tree(&mut runner).unwrap().current();
+            let deed = Deed::Change(job.clone(), Seen::Now, part, body);
+            different.extend(pair.play(&deed).await.err().map(|why| format!("{deed:?}: {why}")));
+        }
+        if different.is_empty() {
+            Ok(())
+        } else {
+            Err(different.join("\n\n"))
+        }
     });
 }
 

@@ -4,21 +4,25 @@ use std::fmt;
 
 use serde_json::{Value, json};
 use testkit::api::{EVENT, LEASE, POD_DISRUPTION_BUDGET};
-use testkit::builders::{Manifest as _, Templated as _, deployment, pod, replica_set};
+use testkit::builders::{Job, Manifest as _, Templated as _, deployment, job, pod, replica_set};
 use testkit::simulation::server::Propagation;
 use workload_core::id::Kind;
 
 /// Kinds of which there are two objects each, which are owned, adopted, changed and deleted.
-pub(crate) const WORKLOADS: [Kind; 3] = [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::POD];
+pub(crate) const WORKLOADS: [Kind; 4] = [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::JOB, Kind::POD];
 /// All kinds that take part.
-pub(crate) const KINDS: [Kind; 6] = [
+pub(crate) const KINDS: [Kind; 7] = [
     Kind::DEPLOYMENT,
     Kind::REPLICA_SET,
+    Kind::JOB,
     Kind::POD,
     EVENT,
     LEASE,
     POD_DISRUPTION_BUDGET,
 ];
+
+/// A finalizer that keeps an object.
+pub(crate) const HOLD: &str = "test/hold";
 
 /// An object by kind and name.
 #[derive(Clone, PartialEq, Eq)]
@@ -55,6 +59,8 @@ pub(crate) enum Deed {
     Adopt(Target, Seen, Target),
     /// A controller lets an object go.
     Release(Target, Seen, Target),
+    /// A controller takes the finalizer off a pod.
+    LetGo(Target, Seen),
     /// A controller deletes; with the version as a condition or without.
     Remove(Target, Seen, bool),
     /// A controller asks for an eviction.
@@ -90,15 +96,28 @@ pub(crate) fn manifest(target: &Target, size: u32, held: bool) -> Value {
     let mut object = match target.kind {
         Kind::DEPLOYMENT => deployment(name).replicas(size).json(),
         Kind::REPLICA_SET => replica_set(name).replicas(size).json(),
+        Kind::JOB => jobs(name, size).json(),
         _ => pod(name).label("app", "a").json(),
     };
     if target.kind == Kind::POD {
         object["spec"]["automountServiceAccountToken"] = false.into();
     }
     if held {
-        object["metadata"]["finalizers"] = json!(["test/hold"]);
+        object["metadata"]["finalizers"] = json!([HOLD]);
     }
     object
+}
+
+/// Different Jobs by their size, each with a label of its own: those that a real server would give them otherwise it stores with
+/// the first write after their creation, even if that changes nothing else.
+fn jobs(name: &str, size: u32) -> Job {
+    let job = |name| job(name).label("app", "a");
+    match size {
+        0 => job(name),
+        1 => job(name).parallelism(2).on_condition("Ignore", "DisruptionTarget"),
+        2 => job(name).indexed(2).parallelism(2).suspended(),
+        _ => job(name).indexed(3).backoff_limit_per_index(1),
+    }
 }
 
 pub(crate) fn lease() -> Target {

@@ -8,6 +8,7 @@
 mod cases;
 mod deed;
 mod difference;
+mod jobs;
 mod mask;
 mod pair;
 mod perform;

@@ -85,7 +85,7 @@ impl Pair {
     /// Removes what is on the real one.
     pub(crate) async fn close(self, server: &'static Server) {
         let _ = server.api().delete(NAMESPACE, &self.real.namespace, &Value::Null).await;
-        for kind in [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::POD] {
+        for kind in [Kind::DEPLOYMENT, Kind::REPLICA_SET, Kind::JOB, Kind::POD] {
             for object in self.memory.server.list(kind) {
                 let free = json!({"metadata": {"finalizers": null}});
                 let _ = self.real.api.merge(kind, object.name(), &free).await;

@@ -4,12 +4,14 @@ use serde_json::{Value, json};
 use testkit::simulation::server::{DeleteOptions, Part};
 use workload_core::id::Kind;
 
-use super::deed::{Deed, Others, Seen, Target, event, lease};
+use super::deed::{Deed, HOLD, Others, Seen, Target, event, lease};
 use super::side::{Act, Answer, Side, request};
 
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
+/// What a strategic patch takes away of a list.
+const FREED: &str = "$deleteFromPrimitiveList/finalizers";
 const FOREIGN: &str = "6e6a3b5c-0000-4000-8000-000000000000";
 
 /// What a deed comes to on one server.
@@ -29,18 +31,19 @@ pub(crate) async fn perform(side: &mut impl Side, deed: &Deed) -> Answer {
             write(side, target, part, MERGE, &body).await
         }
         Deed::Adopt(target, seen, owner) => {
-            let mut body = json!({"metadata": {"ownerReferences": [reference(side, owner).await]}});
-            body["metadata"]["uid"] = uid(side, target, *seen).await.into();
-            write(side, target, "", STRATEGIC, &body).await
+            let metadata = adoption(side, owner).await;
+            claim(side, target, *seen, metadata).await
         }
         Deed::Release(target, seen, owner) => {
-            let owner = uid(side, owner, Seen::Now).await;
-            let mut body = json!({"metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner}]}});
-            body["metadata"]["uid"] = uid(side, target, *seen).await.into();
-            write(side, target, "", STRATEGIC, &body).await
+            let metadata = release(side, owner).await;
+            claim(side, target, *seen, metadata).await
         }
+        Deed::LetGo(target, seen) => claim(side, target, *seen, json!({FREED: [HOLD]})).await,
         Deed::Remove(target, seen, versioned) => {
-            let options = conditions(side, target, *seen, *versioned).await;
+            let mut options = conditions(side, target, *seen, *versioned).await;
+            if target.kind == Kind::JOB {
+                options["propagationPolicy"] = "Foreground".into();
+            }
             let uri = side.address(target);
             exchange(side, "DELETE", &uri, JSON, &options).await
         }
@@ -62,6 +65,29 @@ pub(crate) async fn perform(side: &mut impl Side, deed: &Deed) -> Answer {
         Deed::List(kind, limit) => pages(side, *kind, *limit).await,
         Deed::Others(others) => by_others(side, others).await,
     }
+}
+
+/// A Job's pods get a finalizer with their owner, and lose it with him.
+async fn adoption(side: &impl Side, owner: &Target) -> Value {
+    let mut metadata = json!({"ownerReferences": [reference(side, owner).await]});
+    if owner.kind == Kind::JOB {
+        metadata["finalizers"] = json!([HOLD]);
+    }
+    metadata
+}
+
+async fn release(side: &impl Side, owner: &Target) -> Value {
+    let uid = uid(side, owner, Seen::Now).await;
+    let mut metadata = json!({"ownerReferences": [{"$patch": "delete", "uid": uid}]});
+    if owner.kind == Kind::JOB {
+        metadata[FREED] = json!([HOLD]);
+    }
+    metadata
+}
+
+async fn claim(side: &mut impl Side, target: &Target, seen: Seen, mut metadata: Value) -> Answer {
+    metadata["uid"] = uid(side, target, seen).await.into();
+    write(side, target, "", STRATEGIC, &json!({ "metadata": metadata })).await
 }
 
 /// What a deed of somebody who is no controller comes to.

@@ -7,6 +7,7 @@ use testkit::simulation::server::Propagation;
 use workload_core::id::Kind;
 
 use super::deed::{Deed, Others, Seen, Target, WORKLOADS, manifest};
+use super::jobs;
 
 fn name() -> impl Strategy<Value = &'static str> {
     prop_oneof![3 => Just("a"), 2 => Just("b")]
@@ -23,6 +24,7 @@ fn workload() -> impl Strategy<Value = Target> {
     prop_oneof![
         of(Kind::DEPLOYMENT),
         of(Kind::REPLICA_SET),
+        of(Kind::JOB),
         of(Kind::POD),
         of(Kind::POD)
     ]
@@ -38,6 +40,7 @@ fn family() -> impl Strategy<Value = (Target, Target)> {
         (of(Kind::REPLICA_SET), of(Kind::DEPLOYMENT)),
         (of(Kind::POD), of(Kind::REPLICA_SET)),
         (of(Kind::POD), of(Kind::REPLICA_SET)),
+        (of(Kind::POD), of(Kind::JOB)),
     ]
 }
 
@@ -86,6 +89,7 @@ fn change() -> impl Strategy<Value = Deed> {
     prop_oneof![
         (owner(), seen(), of_both()).prop_map(write),
         (of(Kind::DEPLOYMENT), seen(), of_deployments).prop_map(write),
+        (of(Kind::JOB), seen(), jobs::fields()).prop_map(write),
     ]
 }
 
@@ -121,7 +125,7 @@ fn status() -> impl Strategy<Value = Deed> {
         1 => Just(json!({"metadata": {"annotations": {"told": "1"}}})),
         1 => Just(json!({"metadata": {"annotations": {"told": "2"}, "labels": {"told": "1"}}})),
     ];
-    (owner(), seen(), body, more).prop_map(|(target, seen, mut body, more)| {
+    let of_replicas = (owner(), seen(), body, more).prop_map(|(target, seen, mut body, more)| {
         if target.kind == Kind::REPLICA_SET {
             // These it does not have.
             body["status"].as_object_mut().unwrap().remove("collisionCount");
@@ -131,7 +135,12 @@ fn status() -> impl Strategy<Value = Deed> {
         }
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         Deed::Change(target, seen, "/status", body)
-    })
+    });
+    let of_jobs = (of(Kind::JOB), seen(), jobs::status());
+    prop_oneof![
+        2 => of_replicas,
+        1 => of_jobs.prop_map(|(target, seen, body)| Deed::Change(target, seen, "/status", body)),
+    ]
 }
 
 /// The status of a running pod.
@@ -173,7 +182,8 @@ fn delete() -> impl Strategy<Value = Deed> {
     ];
     let grace = prop_oneof![4 => Just(None), 2 => Just(Some(0)), 1 => Just(Some(20))];
     let pods = (of(Kind::POD), grace).prop_map(|(target, grace)| Deed::Others(Others::Delete(target, None, grace)));
-    let owners = (owner(), policy).prop_map(|(target, policy)| Deed::Others(Others::Delete(target, policy, None)));
+    let owners = (prop_oneof![2 => owner(), 1 => of(Kind::JOB)], policy)
+        .prop_map(|(target, policy)| Deed::Others(Others::Delete(target, policy, None)));
     prop_oneof![pods, owners]
 }
 
@@ -201,8 +211,10 @@ fn budget() -> impl Strategy<Value = Deed> {
 /// A pod is made, bound and reported ready.
 fn start() -> impl Strategy<Value = Vec<Deed>> {
     let pod = of(Kind::POD);
-    (pod, proptest::option::of(of(Kind::REPLICA_SET))).prop_map(|(pod, owner)| {
-        let object = manifest(&pod, 0, false);
+    let owner = prop_oneof![of(Kind::REPLICA_SET), of(Kind::JOB)];
+    (pod, proptest::option::of(owner), any::<bool>()).prop_map(|(pod, owner, held)| {
+        let is_held = held && owner.as_ref().is_some_and(|owner| owner.kind == Kind::JOB);
+        let object = manifest(&pod, 0, is_held);
         let others = [Others::Bind(pod.clone()), Others::Report(pod.clone(), running("True"))];
         let created = Deed::Create(pod, object, owner);
         std::iter::once(created).chain(others.map(Deed::Others)).collect()
@@ -226,6 +238,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         5 => status(),
         2 => (family(), seen()).prop_map(|((child, owner), seen)| Deed::Adopt(child, seen, owner)),
         2 => (family(), seen()).prop_map(|((child, owner), seen)| Deed::Release(child, seen, owner)),
+        2 => (of(Kind::POD), seen()).prop_map(|(pod, seen)| Deed::LetGo(pod, seen)),
         3 => (workload(), seen(), any::<bool>()).prop_map(|(target, seen, versioned)| Deed::Remove(target, seen, versioned)),
         6 => (pod(), seen()).prop_map(|(target, seen)| Deed::Evict(target, seen)),
         1 => (seen(), name()).prop_map(|(seen, holder)| Deed::Lead(seen, holder.to_owned())),

@@ -94,7 +94,10 @@ impl Drafting<'_, '_> {
             stages.push(Stage::Delete(killed.iter().map(|pod| surplus::kill(pod)).collect()));
         }
         let has_news = selection.records_more_than(&facts.base) || verdict.state == State::New;
+        let mut notes = Vec::new();
         if verdict.state == State::New {
+            // Its pods may have ended before anybody could say that it was resumed.
+            notes.extend(self.resume(&mut selection.status));
             selection
                 .status
                 .conditions
@@ -112,7 +115,7 @@ impl Drafting<'_, '_> {
         counts.ready -= ready;
         counts.terminating += killed.len();
         counts.report(&mut selection.status);
-        let ahead = self.write_ahead(&mut stages, &selection, has_news, Vec::new());
+        let ahead = self.write_ahead(&mut stages, &selection, has_news, notes);
         stages.extend(releases(&selection));
         self.plan(
             stages,

@@ -15,10 +15,11 @@ use crate::job::pod::{Placement, Pod};
 use crate::job::words;
 
 /// The pods to remove, at least `surplus` of the active ones: of indexed work all that have no part in it, and all but the best
-/// of each index.
+/// of each index. Those that were let go of before and not deleted then are the first: whatever becomes of them counts for
+/// nothing (J-52).
 pub(super) fn choose<'a>(facts: &Facts<'a>, surplus: usize) -> Vec<&'a Pod> {
     let mut left = facts.active.clone();
-    left.sort_by_cached_key(|pod| worth(pod));
+    left.sort_by_cached_key(|pod| (facts.seen.is_tracked(pod), worth(pod)));
     let mut going: Vec<&Pod> = Vec::new();
     if facts.seen.job.spec.indexed().is_some() {
         let mut best: BTreeMap<u32, &Pod> = BTreeMap::new();
@@ -29,7 +30,7 @@ pub(super) fn choose<'a>(facts: &Facts<'a>, surplus: usize) -> Vec<&'a Pod> {
             }
         }
         left = best.into_values().collect();
-        left.sort_by_cached_key(|pod| worth(pod));
+        left.sort_by_cached_key(|pod| (facts.seen.is_tracked(pod), worth(pod)));
     }
     let more = surplus.saturating_sub(going.len());
     going.extend(left.into_iter().take(more));

@@ -53,6 +53,22 @@ fn the_first_goes(#[case] first: Value, #[case] second: Value) {
     }
 }
 
+// proves: job/J-52
+#[test]
+fn a_pod_that_was_let_go_of_and_not_deleted_goes_first() {
+    let mut cluster = super::fixed(3, 3);
+    cluster.settle();
+    for pod in ["p000", "p001", "p002"] {
+        cluster.run(pod);
+        cluster.after(30);
+    }
+    cluster.settle();
+    // A former process has taken the finalizer and was killed before it could delete the pod, which would go last otherwise.
+    cluster.change_pod("p000", super::cluster::without_finalizer);
+    cluster.edit(serde_json::json!({"spec": {"parallelism": 2}}));
+    assert_eq!(cluster.turn().text(), "drop p000; status");
+}
+
 // proves: job/J-91, job/J-61
 #[test]
 fn surplus_pods_go_in_bounded_numbers_and_none_is_made_meanwhile() {

@@ -44,6 +44,25 @@ fn pods_go_uncounted_and_come_again() {
     assert_eq!(cluster.counts(), [2, 0, 0, 0, 0]);
 }
 
+// proves: job/J-103, job/J-105
+#[test]
+fn a_job_whose_pods_end_before_its_resumption_is_told_ends_as_resumed() {
+    let mut cluster = Cluster::of(json!({"completions": 1, "suspend": true}));
+    cluster.settle();
+    cluster.edit(json!({"spec": {"suspend": false}}));
+    // The process ends between the pod and the status.
+    cluster.crash_before = Some(1);
+    assert_eq!(cluster.turn().text(), "create p000");
+    cluster.crash_before = None;
+    assert_eq!(cluster.conditions(), "Suspended/JobSuspended");
+    cluster.end("p000", 0);
+    assert!(cluster.turn().said().contains(&"Resumed"));
+    assert_eq!(
+        cluster.conditions(),
+        "not Suspended/JobResumed, SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached"
+    );
+}
+
 // proves: job/J-102
 #[test]
 fn a_job_that_is_created_suspended_says_so_once() {

@@ -16,6 +16,10 @@ pub struct Trouble {
     pub pods: bool,
     /// The most faults.
     pub most: u64,
+    /// The kinds whose watches get into trouble.
+    pub kinds: &'static [Plural],
+    /// Whether pods come to an end by themselves: then they are deleted and evicted too.
+    pub works: bool,
 }
 
 impl Trouble {
@@ -26,6 +30,17 @@ impl Trouble {
             span,
             pods: true,
             most: 6,
+            kinds: &KINDS,
+            works: false,
+        }
+    }
+
+    /// The same for a controller of Jobs.
+    pub fn of_jobs(replicas: usize, span: Duration) -> Self {
+        Self {
+            kinds: &["jobs", "pods"],
+            works: true,
+            ..Self::everything(replicas, span)
         }
     }
 }
@@ -55,7 +70,7 @@ fn fault(stream: &Stream, trouble: &Trouble) -> Fault {
     match stream.between(&(1..=10)) {
         1..=4 => of_a_request(stream),
         7..=8 => of_a_watch(stream, trouble),
-        9 if trouble.pods => of_a_pod(stream),
+        9 if trouble.pods => of_a_pod(stream, trouble.works),
         _ => of_a_process(stream, trouble),
     }
 }
@@ -92,7 +107,7 @@ fn of_a_process(stream: &Stream, trouble: &Trouble) -> Fault {
 }
 
 fn of_a_watch(stream: &Stream, trouble: &Trouble) -> Fault {
-    let (replica, kind) = (replica(stream, trouble), *stream.pick(&KINDS));
+    let (replica, kind) = (replica(stream, trouble), *stream.pick(trouble.kinds));
     match stream.between(&(1..=5)) {
         1..=2 => Fault::Lag(replica, kind, stream.millis(&(100..=20_000))),
         3 => Fault::Close(replica, kind),
@@ -101,8 +116,10 @@ fn of_a_watch(stream: &Stream, trouble: &Trouble) -> Fault {
     }
 }
 
-fn of_a_pod(stream: &Stream) -> Fault {
-    match stream.between(&(1..=5)) {
+fn of_a_pod(stream: &Stream, works: bool) -> Fault {
+    match stream.between(&(1..=if works { 7 } else { 5 })) {
+        6 => Fault::Remove(stream.between(&(0..=9))),
+        7 => Fault::Evict(stream.between(&(0..=9))),
         1 => Fault::Fail(stream.between(&(0..=9)), *stream.pick(&[1, 137])),
         2 => Fault::Unready(stream.between(&(0..=9)), stream.millis(&(1_000..=20_000))),
         3 => Fault::Hang(stream.millis(&(1_000..=30_000))),
@@ -183,6 +200,8 @@ mod tests {
             | Fault::Fail(..)
             | Fault::Unready(..)
             | Fault::Hang(_)
+            | Fault::Remove(_)
+            | Fault::Evict(_)
             | Fault::Reject => None,
         };
         let counts = counted(drawn().into_iter().filter_map(form));

@@ -105,6 +105,10 @@ pub enum Fault {
     Steal,
     /// A pod's containers end with this exit code; the number picks the pod.
     Fail(u64, u8),
+    /// A user deletes a pod; the number picks it.
+    Remove(u64),
+    /// A pod is evicted; the number picks it.
+    Evict(u64),
     /// A pod is not ready for so long; the number picks the pod.
     Unready(u64, Duration),
     /// The next pod that is deleted takes so long to end.
@@ -135,7 +139,10 @@ impl Schedule {
 impl Fault {
     /// Whether it happens to a pod.
     pub fn harms_pods(self) -> bool {
-        matches!(self, Self::Fail(..) | Self::Unready(..) | Self::Reject | Self::Lose(..))
+        matches!(
+            self,
+            Self::Fail(..) | Self::Unready(..) | Self::Reject | Self::Lose(..) | Self::Remove(_) | Self::Evict(_)
+        )
     }
 
     /// Whether a process may end by it, or lose its lease.

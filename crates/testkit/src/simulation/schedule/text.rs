@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Fault, Lines, Planned, Plural, Return, Schedule, Side, When};
 
 /// Kinds that a controller watches.
-const PLURALS: [Plural; 4] = ["deployments", "replicasets", "pods", "leases"];
+const PLURALS: [Plural; 5] = ["deployments", "replicasets", "jobs", "pods", "leases"];
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,6 +47,8 @@ impl Fault {
             Self::Jump(..) => "jump",
             Self::Steal => "steal",
             Self::Fail(..) => "fail",
+            Self::Remove(_) => "remove",
+            Self::Evict(_) => "evict",
             Self::Unready(..) => "unready",
             Self::Hang(_) => "hang",
             Self::Reject => "reject",
@@ -70,6 +72,7 @@ impl fmt::Display for Fault {
                 write!(f, " {replica} {kind}")
             }
             Self::Jump(replica, by) => write!(f, " {replica} {by}"),
+            Self::Remove(pick) | Self::Evict(pick) => write!(f, " {pick}"),
             Self::Fail(pick, code) => write!(f, " {pick} {code}"),
             Self::Unready(pick, by) => write!(f, " {pick} {}", seconds(by)),
             Self::Lose(pick, by, then) => write!(f, " {pick} {} {then}", seconds(by)),
@@ -150,6 +153,8 @@ fn fault_of(words: &[&str]) -> Result<Fault, String> {
         ["jump", replica, by] => Fault::Jump(number(replica)?, number(by)?),
         ["steal"] => Fault::Steal,
         ["fail", pick, code] => Fault::Fail(number(pick)?, number(code)?),
+        ["remove", pick] => Fault::Remove(number(pick)?),
+        ["evict", pick] => Fault::Evict(number(pick)?),
         ["unready", pick, by] => Fault::Unready(number(pick)?, time(by)?),
         ["hang", by] => Fault::Hang(time(by)?),
         ["reject"] => Fault::Reject,
@@ -206,8 +211,10 @@ mod tests {
     #[test]
     fn a_schedule_is_read_as_it_was_printed() {
         for seed in 0..200 {
-            let drawn = draw(Seed(seed), &Trouble::everything(2, Duration::from_mins(1)));
-            assert_eq!(drawn.to_string().parse::<Schedule>(), Ok(drawn.clone()), "{drawn}");
+            for trouble in [Trouble::everything, Trouble::of_jobs] {
+                let drawn = draw(Seed(seed), &trouble(2, Duration::from_mins(1)));
+                assert_eq!(drawn.to_string().parse::<Schedule>(), Ok(drawn.clone()), "{drawn}");
+            }
         }
     }
 

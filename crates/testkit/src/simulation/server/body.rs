@@ -162,11 +162,8 @@ pub(super) fn patch(kind: Kind, part: Part, form: Form, body: &Value) -> Fits {
     match (part, form) {
         (Part::Main, Form::Strategic) => {
             has_only(body, &["metadata"])?;
-            has_only(metadata, &["uid", "ownerReferences"])?;
-            let one = metadata["ownerReferences"]
-                .as_array()
-                .is_some_and(|owners| owners.len() == 1);
-            (one && guarded("uid")).then_some(()).ok_or("another claim")
+            claim(kind, metadata)?;
+            guarded("uid").then_some(()).ok_or("a claim on anybody")
         }
         (Part::Main, Form::Merge) if kind == LEASE => {
             has_only(body, &["metadata", "spec"])?;
@@ -187,6 +184,22 @@ pub(super) fn patch(kind: Kind, part: Part, form: Form, body: &Value) -> Fits {
     }
 }
 
+/// One owner comes or goes, one finalizer of a pod does, or both (job J-21, J-22, J-43).
+fn claim(kind: Kind, metadata: &Value) -> Fits {
+    let finalizers = ["finalizers", "$deleteFromPrimitiveList/finalizers"];
+    has_only(metadata, &["uid", "ownerReferences", finalizers[0], finalizers[1]])?;
+    let lists = ["ownerReferences", finalizers[0], finalizers[1]];
+    let given: Vec<&Value> = lists.iter().filter_map(|list| metadata.get(list)).collect();
+    let of_one = given
+        .iter()
+        .all(|list| list.as_array().is_some_and(|items| items.len() == 1));
+    let of_pods = kind == Kind::POD || finalizers.iter().all(|list| metadata.get(list).is_none());
+    let says_something = metadata.get("ownerReferences").is_some() || metadata.get(finalizers[1]).is_some();
+    (of_one && of_pods && says_something)
+        .then_some(())
+        .ok_or("another claim")
+}
+
 /// uid and version are given, and beside them nothing but labels and annotations is changed.
 fn both(metadata: &Value) -> Fits {
     has_only(
@@ -197,10 +210,14 @@ fn both(metadata: &Value) -> Fits {
     guarded.then_some(()).ok_or("a write without preconditions")
 }
 
-/// Options of a delete: nothing but what must still hold, the uid among it.
-pub(super) fn delete_options(options: &Value) -> Result<DeleteOptions, &'static str> {
+/// Options of a delete: nothing but what must still hold, the uid among it; of a Job also that its pods go first (job TTL-5).
+pub(super) fn delete_options(kind: Kind, options: &Value) -> Result<DeleteOptions, &'static str> {
     is(options, "v1", "DeleteOptions")?;
-    has_only(options, &["apiVersion", "kind", "preconditions"])?;
+    let known = ["apiVersion", "kind", "preconditions", "propagationPolicy"];
+    has_only(options, if kind == Kind::JOB { &known } else { &known[..3] })?;
+    if kind == Kind::JOB && options["propagationPolicy"] != "Foreground" {
+        return Err("the deletion of a Job before its pods");
+    }
     has_only(&options["preconditions"], &["uid", "resourceVersion"])?;
     let options = DeleteOptions::parse(options).ok_or("other options")?;
     options.uid.is_some().then_some(options).ok_or("a delete by name alone")
@@ -214,5 +231,5 @@ pub(super) fn eviction(name: &str, eviction: &Value) -> Result<DeleteOptions, &'
     if eviction["metadata"]["name"] != name {
         return Err("an eviction of another pod");
     }
-    delete_options(&eviction["deleteOptions"])
+    delete_options(Kind::POD, &eviction["deleteOptions"])
 }

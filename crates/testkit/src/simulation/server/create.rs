@@ -9,7 +9,7 @@ use workload_core::time::{Timestamp, to_api};
 use super::kinds::{Generation, Origin, Resource, StatusWrites};
 use super::status::Status;
 use super::store::{Entry, Key};
-use super::{ApiServer, defaults, validate};
+use super::{ApiServer, defaults, job, validate};
 
 impl ApiServer {
     pub(super) fn create_object(
@@ -24,6 +24,10 @@ impl ApiServer {
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         self.namespace_allows(&resource, namespace, &name)?;
         defaults::complete(kind, &mut object);
+        if kind == Kind::JOB {
+            job::select(&mut object);
+            defaults::complete(kind, &mut object);
+        }
         defaults::begin_status(kind, &mut object);
         let faults = validate::created(kind, &object);
         if !faults.is_empty() {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use workload_core::id::Kind;
 
 use super::create::is_empty;
+use super::job;
 use super::kinds::Resource;
 use crate::api::{EVENT, POD_DISRUPTION_BUDGET};
 
@@ -63,6 +64,9 @@ pub(super) fn complete(kind: Kind, object: &mut Value) {
     } else if kind == Kind::REPLICA_SET {
         fill(spec, &DEPLOYMENT[..1]);
         pod_spec(&mut spec["template"]["spec"], &POD[..TEMPLATE]);
+    } else if kind == Kind::JOB {
+        pod_spec(&mut spec["template"]["spec"], &POD[..TEMPLATE]);
+        job::complete(object);
     } else if kind == Kind::POD {
         pod_spec(spec, &POD);
         fill(spec, &[("priority", "0"), ("serviceAccountName", r#""default""#)]);
@@ -84,7 +88,7 @@ fn without_spec(object: &mut Value) {
 
 /// The status of a new object.
 pub(super) fn begin_status(kind: Kind, object: &mut Value) {
-    if kind == Kind::DEPLOYMENT {
+    if kind == Kind::DEPLOYMENT || kind == Kind::JOB {
         object["status"] = json!({});
     } else if kind == Kind::REPLICA_SET {
         object["status"] = json!({"replicas": 0});
@@ -108,6 +112,9 @@ pub(super) fn tidy(resource: &Resource, object: &mut Value) {
         spec.retain(|_, value| !value.is_null());
     }
     let kind = resource.kind;
+    if kind == Kind::JOB {
+        job::tidy(object);
+    }
     if kind == Kind::DEPLOYMENT || kind == Kind::REPLICA_SET {
         if let Some(spec) = object["spec"].as_object_mut() {
             let left_out = |field: &str, value: &Value| {
@@ -147,6 +154,16 @@ fn pod_spec(spec: &mut Value, defaults: &[(&str, &str)]) {
                 .flatten()
             {
                 fill(port, &[("protocol", r#""TCP""#)]);
+            }
+            for variable in container
+                .get_mut("env")
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten()
+            {
+                if let Some(field) = variable.pointer_mut("/valueFrom/fieldRef") {
+                    fill(field, &[("apiVersion", r#""v1""#)]);
+                }
             }
             for probe in ["readinessProbe", "livenessProbe", "startupProbe"] {
                 if let Some(probe) = container.get_mut(probe) {

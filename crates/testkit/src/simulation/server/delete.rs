@@ -59,7 +59,7 @@ impl ApiServer {
         } else {
             0
         };
-        set_finalizers(&mut object, options);
+        set_finalizers(resource.kind, &mut object, options);
         let waits = !is_empty(&object["metadata"]["finalizers"]);
         if waits && resource.kind != Kind::POD {
             let since = object["metadata"]["deletionTimestamp"].clone();
@@ -161,13 +161,14 @@ fn time(seconds: i64) -> Duration {
     Duration::from_secs(seconds.unsigned_abs())
 }
 
-/// Finalizers that say what is to become of dependents: as asked for, else as they are.
-fn set_finalizers(object: &mut Value, options: &DeleteOptions) {
+/// Finalizers that say what is to become of dependents: as asked for, else as they are. Those of a Job stay unless somebody says
+/// otherwise (job J-170).
+fn set_finalizers(kind: Kind, object: &mut Value, options: &DeleteOptions) {
     let stored = object["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
     let has = |name: &str| stored.iter().any(|finalizer| finalizer == name);
     let (orphan, foreground) = match options.propagation {
         Some(policy) => (policy == Propagation::Orphan, policy == Propagation::Foreground),
-        None => (has(ORPHAN), has(FOREGROUND)),
+        None => (has(ORPHAN) || (kind == Kind::JOB && !has(FOREGROUND)), has(FOREGROUND)),
     };
     let wanted = [(orphan, ORPHAN), (foreground, FOREGROUND)];
     if wanted.iter().all(|(wanted, name)| *wanted == has(name)) {

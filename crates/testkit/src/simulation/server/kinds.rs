@@ -93,13 +93,14 @@ fn qualified(name: &str, group: &str) -> String {
 }
 
 /// The kinds that are built in.
-pub(super) const BUILT_IN: [Resource; 6] = [
+pub(super) const BUILT_IN: [Resource; 7] = [
     Resource::built_in(
         Kind::DEPLOYMENT,
         Generation::SpecAndAnnotations,
         StatusWrites::MetadataButLabels,
     ),
     Resource::built_in(Kind::REPLICA_SET, Generation::Spec, StatusWrites::Metadata),
+    Resource::built_in(Kind::JOB, Generation::Spec, StatusWrites::Metadata),
     Resource::built_in(Kind::POD, Generation::Spec, StatusWrites::MetadataButOwners),
     Resource::built_in(EVENT, Generation::Absent, StatusWrites::Absent),
     Resource::built_in(LEASE, Generation::Absent, StatusWrites::Absent),

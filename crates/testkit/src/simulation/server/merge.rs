@@ -21,13 +21,21 @@ pub(super) fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// Strategic merge patch, as far as controllers use it: owner references are merged by their uids, all else as above.
+/// Finalizers that a strategic patch takes away.
+const TAKEN: &str = "$deleteFromPrimitiveList/finalizers";
+
+/// Strategic merge patch, as far as controllers use it: owner references are merged by their uids, finalizers one by one, all
+/// else as above.
 pub(super) fn strategic(target: &mut Value, patch: &Value) {
     let mut plain = patch.clone();
-    let owners = plain["metadata"]
-        .as_object_mut()
-        .and_then(|metadata| metadata.remove("ownerReferences"));
+    let mut take = |field: &str| {
+        plain["metadata"]
+            .as_object_mut()
+            .and_then(|metadata| metadata.remove(field))
+    };
+    let (owners, added, taken) = (take("ownerReferences"), take("finalizers"), take(TAKEN));
     merge(target, &plain);
+    finalizers(&mut target["metadata"], added, taken);
     let Some(Value::Array(owners)) = owners else { return };
     let stored = &mut target["metadata"]["ownerReferences"];
     let mut known = stored.as_array_mut().map(std::mem::take).unwrap_or_default();
@@ -47,6 +55,25 @@ pub(super) fn strategic(target: &mut Value, patch: &Value) {
     *stored = added.into();
 }
 
+fn finalizers(metadata: &mut Value, added: Option<Value>, taken: Option<Value>) {
+    let items = |list: Option<Value>| match list {
+        Some(Value::Array(items)) => items,
+        _ => Vec::new(),
+    };
+    let (added, taken) = (items(added), items(taken));
+    if added.is_empty() && taken.is_empty() {
+        return;
+    }
+    let stored = items(Some(metadata["finalizers"].take()));
+    let mut all: Vec<Value> = Vec::new();
+    for finalizer in stored.into_iter().filter(|stored| !taken.contains(stored)).chain(added) {
+        if !all.contains(&finalizer) {
+            all.push(finalizer);
+        }
+    }
+    metadata["finalizers"] = all.into();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +87,18 @@ mod tests {
             &json!({"a": {"b": null, "c": [3], "e": {"f": null, "g": 1}}, "d": {"h": 1}}),
         );
         assert_eq!(target, json!({"a": {"c": [3], "e": {"g": 1}}, "d": {"h": 1}}));
+    }
+
+    #[test]
+    fn a_strategic_patch_merges_finalizers_one_by_one() {
+        let mut target = json!({"metadata": {"finalizers": ["a", "b"]}});
+        let mut patch = |metadata: Value| {
+            strategic(&mut target, &json!({ "metadata": metadata }));
+            target["metadata"]["finalizers"].clone()
+        };
+        assert_eq!(patch(json!({"finalizers": ["b", "c"]})), json!(["a", "b", "c"]));
+        assert_eq!(patch(json!({TAKEN: ["a", "d"]})), json!(["b", "c"]));
+        assert_eq!(patch(json!({TAKEN: ["b", "c"]})), json!([]));
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod defaults;
 mod delete;
 mod evict;
 mod hand;
+mod job;
 mod kinds;
 mod list;
 mod merge;

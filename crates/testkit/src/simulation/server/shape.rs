@@ -115,7 +115,7 @@ pub enum Part {
 pub enum Form {
     /// RFC 7396.
     Merge,
-    /// Kubernetes' own, which merges owner references by their uids.
+    /// Kubernetes' own, which merges owner references by their uids, and finalizers one by one.
     Strategic,
 }
 
@@ -144,7 +144,7 @@ impl Shape {
             (Method::DELETE, (Some(name), "")) => {
                 query.only(&[])?;
                 content_type(request, JSON)?;
-                let options = body::delete_options(&json(request)?)?;
+                let options = body::delete_options(target.kind, &json(request)?)?;
                 let address = target.address(name)?;
                 Ok(Self::Delete { address, options })
             }

@@ -5,6 +5,7 @@ use workload_core::id::Kind;
 use workload_core::selector::{LabelSelector, Selector};
 
 use super::create::is_empty;
+use super::job;
 use super::selection::labels_of;
 use super::status::Fault;
 
@@ -23,12 +24,6 @@ pub(super) fn created(kind: Kind, object: &Value) -> Faults {
 /// What is wrong with a change of metadata.
 pub(super) fn metadata(stored: &Value, object: &Value) -> Faults {
     let mut faults = owners(object);
-    for field in ["name", "namespace", "uid"] {
-        let new = &object["metadata"][field];
-        if *new != stored["metadata"][field] {
-            faults.push(Fault::invalid(&format!("metadata.{field}"), new, "field is immutable"));
-        }
-    }
     let finalizers = |of: &Value| of["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
     let known = finalizers(stored);
     let mut new = finalizers(object);
@@ -41,12 +36,21 @@ pub(super) fn metadata(stored: &Value, object: &Value) -> Faults {
         );
         faults.push(Fault::forbidden("metadata.finalizers", &why));
     }
+    for field in ["name", "namespace", "uid"] {
+        let new = &object["metadata"][field];
+        if *new != stored["metadata"][field] {
+            faults.push(Fault::invalid(&format!("metadata.{field}"), new, "field is immutable"));
+        }
+    }
     faults
 }
 
 /// What is wrong with a change of the main part.
 pub(super) fn updated(kind: Kind, stored: &Value, object: &Value) -> Faults {
     let mut faults = content(kind, object);
+    if kind == Kind::JOB {
+        faults.extend(job::updated(stored, object));
+    }
     let selector = &object["spec"]["selector"];
     if is_templated(kind) && *selector != stored["spec"]["selector"] {
         faults.push(Fault::invalid("spec.selector", selector, "field is immutable"));
@@ -57,6 +61,9 @@ pub(super) fn updated(kind: Kind, stored: &Value, object: &Value) -> Faults {
 /// What is wrong with a change of the status.
 pub(super) fn status(kind: Kind, stored: &Value, object: &Value) -> Faults {
     let mut faults = Vec::new();
+    if kind == Kind::JOB {
+        return job::written(stored, object);
+    }
     if !is_templated(kind) {
         return faults;
     }
@@ -141,6 +148,9 @@ fn named(owner: &Value) -> String {
 fn content(kind: Kind, object: &Value) -> Faults {
     if kind == Kind::POD {
         return deletion_cost(object);
+    }
+    if kind == Kind::JOB {
+        return job::created(object);
     }
     if !is_templated(kind) {
         return Vec::new();

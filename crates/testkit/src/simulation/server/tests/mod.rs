@@ -3,6 +3,7 @@
 mod collector;
 mod deletions;
 mod evictions;
+mod jobs;
 mod lists;
 mod refusals;
 mod shapes;
@@ -26,6 +27,7 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
 const PODS: &str = "/api/v1/namespaces/shop/pods";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/shop/deployments";
+const JOBS: &str = "/apis/batch/v1/namespaces/shop/jobs";
 const SETS: &str = "/apis/apps/v1/namespaces/shop/replicasets";
 
 fn at(seconds: i64) -> Timestamp {

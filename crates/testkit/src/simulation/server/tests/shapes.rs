@@ -5,6 +5,7 @@ use crate::api::LEASE;
 use crate::simulation::server::Shape;
 use rstest::rstest;
 
+const FREED: &str = "$deleteFromPrimitiveList/finalizers";
 const WATCH: &str = "watch=true&allowWatchBookmarks=true&timeoutSeconds=290";
 
 fn owner() -> Value {
@@ -47,6 +48,9 @@ fn any_other_read_is_not(#[case] uri: &str) {
 #[rstest]
 #[case::pod("POST", "pods", JSON, json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "generateName": "a-"}, "spec": {}}))]
 #[case::adopt("PATCH", "pods/a", STRATEGIC, json!({"metadata": {"uid": "1", "ownerReferences": [owner()]}}))]
+#[case::adopt_for_a_job("PATCH", "pods/a", STRATEGIC, json!({"metadata": {"uid": "1", "ownerReferences": [owner()], "finalizers": ["f"]}}))]
+#[case::release_by_a_job("PATCH", "pods/a", STRATEGIC, json!({"metadata": {"uid": "1", "ownerReferences": [owner()], FREED: ["f"]}}))]
+#[case::let_go("PATCH", "pods/a", STRATEGIC, json!({"metadata": {"uid": "1", FREED: ["f"]}}))]
 #[case::change("PATCH", "pods/a", MERGE, json!({"metadata": {"uid": "1", "resourceVersion": "2"}, "spec": {}}))]
 #[case::status("PATCH", "pods/a/status", MERGE, json!({"metadata": {"uid": "1", "resourceVersion": "2"}, "status": {}}))]
 #[case::repetition("PATCH", "events/a", MERGE, json!({"count": 2, "message": "m", "lastTimestamp": null}))]
@@ -70,6 +74,9 @@ fn every_write_of_a_controller_is_known(
 #[case::status_by_strategy("PATCH", "pods/a/status", STRATEGIC, json!({"metadata": {"uid": "1", "resourceVersion": "2"}, "status": {}}))]
 #[case::spec_by_strategy("PATCH", "pods/a", STRATEGIC, json!({"metadata": {"uid": "1", "ownerReferences": [owner()]}, "spec": {}}))]
 #[case::two_claims("PATCH", "pods/a", STRATEGIC, json!({"metadata": {"uid": "1", "ownerReferences": [owner(), owner()]}}))]
+#[case::hold("PATCH", "pods/a", STRATEGIC, json!({"metadata": {"uid": "1", "finalizers": ["f"]}}))]
+#[case::let_anybody_go("PATCH", "pods/a", STRATEGIC, json!({"metadata": {FREED: ["f"]}}))]
+#[case::let_two_go("PATCH", "pods/a", STRATEGIC, json!({"metadata": {"uid": "1", FREED: ["f", "g"]}}))]
 #[case::nameless("POST", "pods", JSON, json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-"}}))]
 #[case::elsewhere("POST", "pods", JSON, json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}}))]
 #[case::with_status("POST", "pods", JSON, json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "status": {}}))]
@@ -105,6 +112,21 @@ fn removals_say_which_object_is_meant() {
         let evict = |name| known("POST", &format!("{pod}/eviction"), JSON, &eviction(name));
         assert_eq!(evict("a").is_ok(), fits, "{more}");
         evict("b").unwrap_err();
+    }
+}
+
+#[test]
+fn a_job_is_deleted_after_its_pods_alone() {
+    let options = |policy: Value| {
+        let preconditions = json!({"uid": "1"});
+        json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions, "propagationPolicy": policy,
+        })
+    };
+    let uri = format!("{JOBS}/a");
+    known("DELETE", &uri, JSON, &options(json!("Foreground"))).unwrap();
+    for policy in [json!(null), json!("Background"), json!("Orphan")] {
+        known("DELETE", &uri, JSON, &options(policy)).unwrap_err();
     }
 }
 

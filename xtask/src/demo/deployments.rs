@@ -1,11 +1,12 @@
-//! What happens in the demo, step by step.
+//! The story of a Deployment, step by step.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::stage::Stage;
-use super::{scrape, table};
-use crate::clock;
+use super::rollout::Row;
+use super::stage::{DEPLOYMENTS, Stage};
+use super::table::follow;
+use super::{change_leaders, scrape, start_controller, title};
 
 /// What `kubectl get pods` shows of pods that wait.
 const WAITING: &str = "--output=custom-columns=POD:.metadata.name,PHASE:.status.phase,\
@@ -14,7 +15,7 @@ const MEBIBYTE: f64 = 1_048_576.0;
 
 /// Plays the story.
 pub(super) fn play(stage: &mut Stage) -> Result<()> {
-    start_controller(stage)?;
+    start_controller(stage, DEPLOYMENTS)?;
     roll_out(stage)?;
     get_stuck(stage)?;
     go_back(stage)?;
@@ -22,37 +23,21 @@ pub(super) fn play(stage: &mut Stage) -> Result<()> {
     lose_the_leader(stage)
 }
 
-fn start_controller(stage: &mut Stage) -> Result<()> {
-    title("A cluster on which nobody reconciles Deployments and ReplicaSets");
-    println!("kube-controller-manager runs with --controllers=*,-deployment-controller,-replicaset-controller.");
-    stage.kubectl(&["get", "nodes"])?;
-    title("Two replicas of deployment-controller, with the rights of their chart and no others");
-    stage.install_rights()?;
-    stage.start_replica()?;
-    stage.start_replica()?;
-    let leader = stage.leader(None)?;
-    println!(
-        "Process {} leads, the other one stands by with warm caches.",
-        stage.pid(leader)?
-    );
-    stage.kubectl(&["get", "lease", "deployment-controller", "--namespace=kube-system"])
-}
-
 fn roll_out(stage: &mut Stage) -> Result<()> {
     title("A Deployment comes up");
     stage.apply("web.json", &web())?;
-    table::follow(stage, table::Row::is_complete)?;
+    follow(stage, Row::is_complete)?;
     stage.kubectl(&["get", "deployments,replicasets"])?;
     title("A new image rolls out: never more than 8 pods wanted, never fewer than 5 available");
     stage.kubectl(&["set", "image", "deployment/web", "web=registry.example/web:2"])?;
-    table::follow(stage, table::Row::is_complete)?;
+    follow(stage, Row::is_complete)?;
     stage.kubectl(&["rollout", "status", "deployment/web"])
 }
 
 fn get_stuck(stage: &mut Stage) -> Result<()> {
     title("An image that does not exist: the rollout stops, the service goes on");
     stage.kubectl(&["set", "image", "deployment/web", "web=registry.example/web:missing"])?;
-    table::follow(stage, table::Row::is_stuck)?;
+    follow(stage, Row::is_stuck)?;
     println!("Why? The new pods wait, and the old ones that are left may not go:");
     stage.kubectl(&["get", "pods", "--selector=app=web", WAITING])?;
     println!("kubectl tells it as ever:");
@@ -62,15 +47,15 @@ fn get_stuck(stage: &mut Stage) -> Result<()> {
 fn go_back(stage: &mut Stage) -> Result<()> {
     title("Back to what worked");
     stage.kubectl(&["rollout", "undo", "deployment/web"])?;
-    table::follow(stage, table::Row::is_complete)?;
+    follow(stage, Row::is_complete)?;
     stage.kubectl(&["rollout", "history", "deployment/web"])
 }
 
 fn grow(stage: &mut Stage) -> Result<()> {
     title("From 6 to 200 replicas");
     stage.kubectl(&["scale", "deployment/web", "--replicas=200"])?;
-    table::follow(stage, table::Row::is_complete)?;
-    let leader = stage.leader(None)?;
+    follow(stage, Row::is_complete)?;
+    let leader = stage.leader(DEPLOYMENTS, None)?;
     let metrics = stage.metrics(leader)?;
     let requests: Vec<_> = scrape::by_label(&metrics, "rest_client_requests_total", "method")
         .into_iter()
@@ -86,28 +71,13 @@ fn grow(stage: &mut Stage) -> Result<()> {
 
 fn lose_the_leader(stage: &mut Stage) -> Result<()> {
     title("The leader is killed in the middle of a rollout");
-    let leader = stage.leader(None)?;
+    let leader = stage.leader(DEPLOYMENTS, None)?;
     stage.kubectl(&["set", "image", "deployment/web", "web=registry.example/web:3"])?;
-    table::follow(stage, |row| row.has_updated(60))?;
-    println!("$ kill -9 {}", stage.pid(leader)?);
-    stage.kill(leader)?;
-    let killed = clock::now();
-    println!("Its Lease has to expire before the other one may write; running pods do not notice.");
-    let successor = stage.leader(Some(leader))?;
-    println!(
-        "Process {} leads after {}.",
-        stage.pid(successor)?,
-        clock::for_people(killed.elapsed())
-    );
-    table::follow(stage, table::Row::is_complete)?;
+    follow(stage, |row: &Row| row.has_updated(60))?;
+    change_leaders(stage, DEPLOYMENTS, leader)?;
+    follow(stage, Row::is_complete)?;
     stage.kubectl(&["rollout", "status", "deployment/web"])?;
     stage.kubectl(&["get", "deployments,replicasets"])
-}
-
-fn title(text: &str) {
-    println!();
-    println!("== {text}");
-    println!();
 }
 
 fn web() -> Value {

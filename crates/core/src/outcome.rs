@@ -17,6 +17,11 @@ impl Outcome {
         self.failures().next()
     }
 
+    /// What the queue does, if anything failed.
+    pub fn retry(&self) -> Option<Retry> {
+        self.failures().map(|failure| failure.class.retry()).max()
+    }
+
     /// All failures.
     pub fn failures(&self) -> impl Iterator<Item = &Failure> {
         self.attempts.iter().filter_map(|attempt| attempt.result.as_ref().err())
@@ -165,15 +170,15 @@ pub enum FailureClass {
     Fenced,
 }
 
-/// What the queue does with a key whose sync failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the queue does with a key whose sync failed. Of several failures the greatest decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Retry {
+    /// Not until something changes.
+    OnChange,
     /// Again, with the key's back-off (deployment C-3).
     Backoff,
     /// Again, not before this time and not before the back-off.
     NotBefore(Duration),
-    /// Not until something changes.
-    OnChange,
 }
 
 impl FailureClass {

@@ -84,7 +84,7 @@ impl<W: Workload> Reconciler<W> {
         match self.executor.resolve_doubts(&root).await {
             // Without the right to look it up only time or a cache can tell.
             Err(failure) if failure.class != FailureClass::Rejected => {
-                return failed::<W>(&root, &failure, Wake::After(RECHECK));
+                return failed::<W>(&root, &failure, failure.class.retry(), Wake::After(RECHECK));
             }
             Ok(()) | Err(_) => {}
         }
@@ -116,7 +116,7 @@ impl<W: Workload> Reconciler<W> {
             if let Some(Stage::Read(addresses)) = plan.stages.first() {
                 match self.executor.read(addresses, &mut live).await {
                     Ok(()) => continue,
-                    Err(failure) => return failed::<W>(&root, &failure, undecided),
+                    Err(failure) => return failed::<W>(&root, &failure, failure.class.retry(), undecided),
                 }
             }
             return self.carry_out(root, &seen, plan, pass.wake).await;
@@ -212,19 +212,20 @@ impl<W: Workload> queue::Turn for Reconciler<W> {
 }
 
 fn verdict<W: Workload>(root: &Target, outcome: &Outcome, wake: Wake) -> Verdict {
-    outcome
-        .failure()
-        .map_or(Verdict::Done(wake), |failure| failed::<W>(root, failure, wake))
+    let Some((failure, retry)) = outcome.failure().zip(outcome.retry()) else {
+        return Verdict::Done(wake);
+    };
+    failed::<W>(root, failure, retry, wake)
 }
 
-fn failed<W: Workload>(root: &Target, failure: &Failure, wake: Wake) -> Verdict {
+fn failed<W: Workload>(root: &Target, failure: &Failure, retry: Retry, wake: Wake) -> Verdict {
     let (queue, key, class) = (W::QUEUE, &root.key, failure.class.as_str());
     if failure.class.is_expected() {
         tracing::debug!(queue, %key, class, error = %failure, "turn not completed");
     } else {
         tracing::warn!(queue, %key, class, error = %failure, "turn failed");
     }
-    Verdict::Retry(failure.class.retry(), wake)
+    Verdict::Retry(retry, wake)
 }
 
 /// A failed adoption or release ends the turn before any status write (deployment C-15).

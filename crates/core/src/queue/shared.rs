@@ -50,6 +50,15 @@ enum Door {
     Closed,
 }
 
+/// The farthest look ahead. Users can ask for waits that no clock can count.
+const FARTHEST: Duration = Duration::from_hours(24 * 365 * 10);
+/// After a failed turn a key is not looked at sooner for its own reasons.
+const CALM: Duration = Duration::from_secs(1);
+
+fn after(moment: Instant, wait: Duration) -> Instant {
+    moment + wait.min(FARTHEST)
+}
+
 /// What a worker finds at the queue.
 enum Found {
     Key(ObjectKey),
@@ -98,7 +107,7 @@ impl Queue {
 
     /// Puts `key` in line after `wait`; an earlier time for which it is already booked holds. Not while the queue is paused.
     pub fn add_after(&self, key: ObjectKey, wait: Duration) {
-        let at = self.0.clock.instant() + wait;
+        let at = after(self.0.clock.instant(), wait);
         let mut state = self.0.state.lock();
         if state.door == Door::Paused {
             return;
@@ -251,7 +260,7 @@ impl State {
     /// When the key is to be looked at again although nothing changes.
     fn judge(&mut self, key: &ObjectKey, turn: Span, verdict: Verdict) -> Option<Instant> {
         let at = |wake| match wake {
-            Wake::After(wait) => Some(turn.ended + wait),
+            Wake::After(wait) => Some(after(turn.ended, wait)),
             Wake::OnChange => None,
         };
         let (at_least, wake) = match verdict {
@@ -265,7 +274,10 @@ impl State {
             Verdict::Retry(Retry::Backoff, wake) => (Duration::ZERO, wake),
         };
         match self.backoff.failed(key, turn, at_least) {
-            Next::At(due) => Some(at(wake).map_or(due, |own| own.min(due))),
+            Next::At(due) => {
+                let soonest = after(turn.ended, at_least.max(CALM));
+                Some(at(wake).map_or(due, |own| own.max(soonest).min(due)))
+            }
             Next::GiveUp => {
                 tracing::warn!(object = %key, "retries are used up, the object is left alone until it changes");
                 at(wake)

@@ -12,7 +12,7 @@ pub enum Verdict {
     /// The turn succeeded: its back-off is forgotten, and it is looked at again when told.
     Done(Wake),
     /// The turn failed. It wants to be looked at again for its own reasons too, such as a deadline, whatever becomes of the
-    /// retries.
+    /// retries; but not within a second, nor sooner than the server wants.
     Retry(Retry, Wake),
     /// A gate kept the turn from trying anything, such as a cache older than our own last write (deployment C-32): again
     /// soon, without using up a retry.

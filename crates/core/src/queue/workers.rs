@@ -112,9 +112,17 @@ mod tests {
     }
 
     fn bench(workers: usize, play: impl Fn(&str) -> BoxFuture<'static, Verdict> + Send + Sync + 'static) -> Bench {
+        bench_of(RetryLimit::Times(2), workers, play)
+    }
+
+    fn bench_of(
+        retries: RetryLimit,
+        workers: usize,
+        play: impl Fn(&str) -> BoxFuture<'static, Verdict> + Send + Sync + 'static,
+    ) -> Bench {
         let metrics = Metrics::default();
         let queues = metrics.register(QueueMetrics::register);
-        let queue = Queue::new("test", RetryLimit::Times(2), Arc::new(SystemClock), &queues);
+        let queue = Queue::new("test", retries, Arc::new(SystemClock), &queues);
         let (sender, began) = mpsc::unbounded_channel();
         let turn: Arc<dyn Turn> = Arc::new(Scripted {
             began: sender,
@@ -256,6 +264,53 @@ mod tests {
         bench.add("a");
         let turns: Vec<u128> = bench.turns(4).await.into_iter().map(|(_, at)| at).collect();
         assert_eq!(turns, [0, 5, 15, 60_015]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_turn_that_wants_to_go_on_at_once_waits_as_long_as_the_server_wants() {
+        let wait = Retry::NotBefore(Duration::from_secs(5));
+        let mut bench = bench(1, move |_| {
+            after(Duration::ZERO, Verdict::Retry(wait, Wake::After(Duration::ZERO)))
+        });
+        bench.queue.open();
+        bench.add("a");
+        let turns: Vec<u128> = bench.turns(3).await.into_iter().map(|(_, at)| at).collect();
+        assert_eq!(turns, [0, 5000, 10_000]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failing_key_is_not_looked_at_more_than_once_a_second_for_its_own_reasons() {
+        let mut bench = bench_of(RetryLimit::Unlimited, 1, |_| {
+            after(
+                Duration::ZERO,
+                Verdict::Retry(Retry::Backoff, Wake::After(Duration::ZERO)),
+            )
+        });
+        bench.queue.open();
+        bench.add("a");
+        let turns: Vec<u128> = bench.turns(20).await.into_iter().map(|(_, at)| at).collect();
+        let waits: Vec<u128> = turns.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(waits[..9], [5, 10, 20, 40, 80, 160, 320, 640, 1000]);
+        // Attempts that its own reasons caused do not raise its back-off, which ends in between.
+        let calm = waits[9..].iter().sum::<u128>();
+        assert!((6500..=10_000).contains(&calm), "{waits:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_no_clock_can_count_is_only_long() {
+        for verdict in [Verdict::Done as fn(Wake) -> Verdict, |wake| {
+            Verdict::Retry(Retry::OnChange, wake)
+        }] {
+            let mut bench = bench(1, move |_| after(Duration::ZERO, verdict(Wake::After(Duration::MAX))));
+            bench.queue.open();
+            bench.add("a");
+            bench.turns(1).await;
+            bench.queue.add_after(ObjectKey::new("ns", "b"), Duration::MAX);
+            tokio::time::advance(Duration::from_hours(1)).await;
+            assert!(bench.began.try_recv().is_err());
+            bench.add("a");
+            bench.turns(1).await;
+        }
     }
 
     #[tokio::test(start_paused = true)]

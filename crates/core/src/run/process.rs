@@ -186,13 +186,16 @@ impl Process {
         working
     }
 
-    /// Lets turns begin, unless a cache has noticed another history since the lists were asked for (then the caches may not
+    /// Lets turns begin, with all objects that there are, unless a cache has noticed another history since the lists were asked for (then the caches may not
     /// all show the same one, and `work` starts over) or does not know whether it shows the server's.
     fn open(&self) -> bool {
         let loops = &self.site.loops;
-        self.site
-            .continuity
-            .go_on_if_certain(|| loops.iter().for_each(Loop::open))
+        let open = || loops.iter().for_each(Loop::open);
+        let opened = self.site.continuity.go_on_if_certain(open);
+        if opened {
+            loops.iter().for_each(Loop::resync);
+        }
+        opened
     }
 
     /// Lists anew, and waits until every cache shows it.

@@ -102,11 +102,10 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    /// Begins with all that there is, and waits for nothing that was written before.
+    /// Takes keys and begins turns, and waits for nothing that was written before.
     pub(super) fn open(&self) {
         self.ledger.start_over();
         self.queue.open();
-        self.resync();
     }
 
     /// Begins no turn, and waits for those under way.

@@ -14,6 +14,7 @@ pub struct CacheMetrics {
     objects: Family<KindLabel, Gauge>,
     undecodable: Family<KindLabel, Counter>,
     connected: Family<KindLabel, Gauge>,
+    doubted: Family<KindLabel, Gauge>,
     lists: Family<ListLabels, Counter>,
     failures: Family<FailureLabels, Counter>,
 }
@@ -51,6 +52,11 @@ impl CacheMetrics {
             metrics.connected.clone(),
         );
         registry.register(
+            "cache_doubted",
+            "1 while it is not known whether the server still has the history that the cache shows; nothing is written meanwhile",
+            metrics.doubted.clone(),
+        );
+        registry.register(
             "cache_lists",
             "Complete lists, by how they were fetched",
             metrics.lists.clone(),
@@ -74,6 +80,10 @@ impl CacheMetrics {
 
     pub(super) fn connected(&self, kind: Kind, open: i64) {
         self.connected.get_or_create(&label(kind)).set(open);
+    }
+
+    pub(super) fn doubted(&self, kind: Kind, doubted: bool) {
+        self.doubted.get_or_create(&label(kind)).set(doubted.into());
     }
 
     pub(super) fn listed(&self, kind: Kind, method: &'static str) {

@@ -40,6 +40,9 @@ const LIFETIME_SPREAD_SECONDS: f64 = 90.0;
 const MARGIN: Duration = Duration::from_secs(15);
 /// Servers send a bookmark about once a minute. An open watch without a line for longer than several of them is suspicious.
 const QUIET: Duration = Duration::from_mins(3);
+/// A server that does not have the version from which a watch is to go on says so with its first line. A watch without a line for this
+/// long goes on.
+const SETTLED: Duration = Duration::from_millis(500);
 /// A cache that has been cut off from the server for longer is stale.
 const STALE_AFTER: Duration = Duration::from_mins(1);
 
@@ -296,7 +299,6 @@ impl<T: Object> Follower<'_, T> {
                 if self.machine.version(&frame::version_of_list(&body)?) == History::Another {
                     self.tell_other_history();
                 }
-                self.tell_doubt();
                 Ok(())
             }
             ask @ (Ask::Initial | Ask::Resume(_)) => self.stream(&ask).await,
@@ -309,13 +311,26 @@ impl<T: Object> Follower<'_, T> {
         let lifetime = LIFETIME + Duration::from_secs_f64(spread);
         let mut stream = cache.feed.open(T::KIND, ask, lifetime).await?;
         cache.heard();
-        loop {
-            let line = self.line(&mut stream, lifetime + MARGIN).await?;
-            let frame = Frame::decode(&line, &cache.aids.interner)?;
-            if let Some(change) = self.machine.frame(frame) {
-                self.absorb(change);
+        let silence = lifetime + MARGIN;
+        if self.machine.is_doubtful() && matches!(ask, Ask::Resume(_)) {
+            if let Ok(line) = tokio::time::timeout(SETTLED, stream.line(silence)).await {
+                self.take(&line?)?;
             }
+            self.machine.settle();
+            self.tell_doubt();
         }
+        loop {
+            let line = self.line(&mut stream, silence).await?;
+            self.take(&line)?;
+        }
+    }
+
+    fn take(&mut self, line: &[u8]) -> Result<(), Ending> {
+        let frame = Frame::decode(line, &self.cache.aids.interner)?;
+        if let Some(change) = self.machine.frame(frame) {
+            self.absorb(change);
+        }
+        Ok(())
     }
 
     /// The next line of a stream, which is dead after `silence`. Long before that people are told: a server that is frozen
@@ -379,6 +394,7 @@ impl<T: Object> Follower<'_, T> {
     fn tell_doubt(&mut self) {
         let doubted = self.machine.is_doubtful();
         if mem::replace(&mut self.doubted, doubted) != doubted {
+            self.cache.aids.metrics.doubted(T::KIND, doubted);
             self.notice(if doubted { Notice::Doubted } else { Notice::SameHistory });
         }
     }

@@ -149,8 +149,8 @@ impl Machine {
         self.phase = Phase::default();
     }
 
-    /// True from the failure of a watch or list until it is known whether the server has the history that the store shows, and,
-    /// if it has another, until the store shows that. Not before the first list.
+    /// True from the failure of a watch or list, or from an answer that our version is not known, until a watch goes on from it or
+    /// a list is complete: until the store shows the server's history. Not before the first list.
     pub(super) fn is_doubtful(&self) -> bool {
         self.doubtful
     }
@@ -210,8 +210,14 @@ impl Machine {
             History::Another
         } else {
             self.phase = Phase::Live;
-            self.doubtful = false;
             History::Same
+        }
+    }
+
+    /// A watch goes on from our version: the server has the history that the store shows.
+    pub(super) fn settle(&mut self) {
+        if matches!(self.phase, Phase::Live) {
+            self.doubtful = false;
         }
     }
 
@@ -224,6 +230,7 @@ impl Machine {
         }
         let end = if ending.forgets_version() {
             self.phase = Phase::default();
+            self.doubtful = self.reached.is_some();
             End::Usual
         } else {
             self.interrupted(ending, silent)

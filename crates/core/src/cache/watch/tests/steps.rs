@@ -298,6 +298,31 @@ fn a_server_restored_from_a_backup_is_listed_anew_and_reported() {
 }
 
 #[test]
+fn a_machine_doubts_until_a_watch_goes_on_or_a_list_is_complete() {
+    let mut machine = Machine::default();
+    soon(&mut machine, &Ending::Broken("reset".to_owned()));
+    assert!(!machine.is_doubtful(), "it shows nothing yet");
+
+    let mut machine = live();
+    machine.ended(&Ending::Closed, 5 * MINUTE, 0.0);
+    assert!(!machine.is_doubtful());
+    soon(&mut machine, &Ending::Broken("reset".to_owned()));
+    machine.settle();
+    assert!(machine.is_doubtful(), "the server has not been asked yet");
+    assert_goes_on_after_a_look(&mut machine, 10);
+    assert!(machine.is_doubtful(), "that version may be one of another history");
+    machine.settle();
+    assert!(!machine.is_doubtful());
+
+    soon(&mut machine, &refused(410));
+    assert!(machine.is_doubtful());
+    lines(&mut machine, &[event("ADDED", &thing("b", "u2", 11))]);
+    assert!(machine.is_doubtful(), "the store may show something of both");
+    lines(&mut machine, &[initial_end(12)]);
+    assert!(!machine.is_doubtful());
+}
+
+#[test]
 fn each_watch_backs_off_alone_and_calms_down_after_a_healthy_minute() {
     let mut forbidden = Machine::default();
     let waits: Vec<u128> = (0..4).map(|_| soon(&mut forbidden, &refused(403))).collect();

@@ -60,12 +60,39 @@ fn the_deadline_beats_a_success_that_is_seen_too_late() {
 #[test]
 fn a_deadline_of_nothing_passes_at_once() {
     let mut cluster = Cluster::of(json!({"completions": 1, "activeDeadlineSeconds": 0}));
-    cluster.turn();
     cluster.settle();
     assert_eq!(
         cluster.conditions(),
         "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded"
     );
+    assert!(cluster.pods.is_empty() && cluster.made.is_empty());
+    assert_eq!(cluster.counts(), [0; 5]);
+}
+
+// proves: job/J-106, job/J-130, job/J-131
+#[test]
+fn a_job_that_is_resumed_with_a_deadline_of_nothing_makes_no_pod() {
+    let mut cluster = Cluster::of(json!({"completions": 1, "suspend": true, "activeDeadlineSeconds": 0}));
+    cluster.settle();
+    assert_eq!(cluster.conditions(), "Suspended/JobSuspended");
+    cluster.edit(json!({"spec": {"suspend": false}}));
+    cluster.settle();
+    assert!(cluster.is_finished() && cluster.made.is_empty());
+    assert_eq!(cluster.counts(), [0; 5]);
+}
+
+// proves: job/J-13, job/J-130
+#[test]
+fn the_longest_deadline_that_the_server_takes_never_passes() {
+    let mut cluster = Cluster::of(json!({"completions": 1, "activeDeadlineSeconds": i64::MAX}));
+    let bound = 10_000 * 366 * 24 * 3600;
+    let first = cluster.turn();
+    assert!(first.again_in().is_some_and(|wait| wait < bound), "{:?}", first.wake);
+    cluster.run("p000");
+    cluster.after(3600);
+    let second = cluster.turn();
+    assert!(second.again_in().is_some_and(|wait| wait < bound), "{:?}", second.wake);
+    assert_eq!((cluster.conditions().as_str(), cluster.active().as_str()), ("", "p000"));
 }
 
 // proves: job/J-13

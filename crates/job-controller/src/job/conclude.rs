@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use workload_core::condition::Status;
 use workload_core::id::{Kind, ObjectKey, Uid};
-use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Verb};
+use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Retry, Verb};
 use workload_core::plan::{Note, Wake};
 use workload_core::time::{self, Timestamp};
 use workload_core::workload::Conclusion;
@@ -32,8 +32,16 @@ pub(super) fn conclude(seen: &Observed, action: &Action, outcome: &Outcome, now:
             ..Conclusion::default()
         };
     };
+    // A turn that failed comes again with its back-off, and nothing may hasten that.
+    let is_retried = outcome
+        .failures()
+        .any(|failure| failure.class.retry() != Retry::OnChange);
     let more = action.selection.extent == Extent::Capped || report.is_to_be_followed;
-    let again = if more { Wake::After(AT_ONCE) } else { Wake::OnChange };
+    let again = if more && !is_retried {
+        Wake::After(AT_ONCE)
+    } else {
+        Wake::OnChange
+    };
     Conclusion {
         status: report.status.write(&seen.job, report.stored, report.notes),
         notes: told,

@@ -15,8 +15,8 @@ use super::conditions::{Cause, Change};
 use super::decide::verdict::completions_reached;
 use super::decide::{Action, Counts, End, Extent, Step, Verdict};
 use super::facts::{How, KnownBy};
+use super::memory::{Kill, Learnt};
 use super::observe::Observed;
-use super::policy::backoff::Record;
 use super::status::JobStatus;
 use super::words;
 
@@ -88,7 +88,7 @@ impl<'a> Report<'a> {
             notes: action.notes.clone(),
             is_to_be_followed: false,
         };
-        if done.is_withheld {
+        if done.is_withheld && action.verdict.is_some() {
             // Some pod could not be killed: nothing of the verdict is said (J-33).
             report.status = action.base.clone();
         }
@@ -245,8 +245,8 @@ impl Done {
     }
 }
 
-/// The back-off after the turn, and the pods that it let go of.
-pub(super) fn remembered(action: &Action, outcome: &Outcome) -> (Record, Vec<Uid>) {
+/// What is to be remembered of the turn.
+pub(super) fn learnt(action: &Action, outcome: &Outcome) -> Learnt {
     let done = Done::of(action, outcome);
     let is_recorded = done.record == Fate::Applied;
     let released: BTreeSet<&Uid> = done.released.iter().collect();
@@ -258,10 +258,22 @@ pub(super) fn remembered(action: &Action, outcome: &Outcome) -> (Record, Vec<Uid
         });
         known.filter_map(|end| end.at).collect()
     };
-    (
-        action.record.after(&known(How::Failed), &known(How::Succeeded)),
-        done.released,
-    )
+    Learnt {
+        record: action.record.after(&known(How::Failed), &known(How::Succeeded)),
+        kill: kill(action, &done, outcome),
+        released: done.released,
+    }
+}
+
+/// A kill that was not sent, or whose plan ended before, tells nothing.
+fn kill(action: &Action, done: &Done, outcome: &Outcome) -> Option<Kill> {
+    let mut failures = outcome.failures_of(Verb::Delete, Kind::POD);
+    match &action.step {
+        Step::Wait => None,
+        Step::Manage { .. } => Some(Kill::Complete),
+        Step::Kill(_) if failures.any(|failure| failure.class != FailureClass::Fenced) => Some(Kill::Refused),
+        Step::Kill(_) => (!done.is_withheld).then_some(Kill::Complete),
+    }
 }
 
 /// Creates and deletes of pods that failed. A namespace on its way out is no failure (J-64); neither is a write that was not

@@ -1,5 +1,5 @@
 //! What must be remembered of a Job between turns because no cache tells it: the failures that its back-off counts (J-111,
-//! J-112), and finalizers that were removed while the cache still shows them (J-50).
+//! J-112), finalizers that were removed while the cache still shows them (J-50), and whether a kill has failed (J-33).
 //!
 //! All of it may be lost, as upstream loses it too: after a restart a Job does not wait for failures of before.
 
@@ -27,6 +27,7 @@ struct Remembered {
     job: Uid,
     record: Record,
     released: HashMap<Uid, Timestamp>,
+    kill: Kill,
 }
 
 /// What a turn is told of its Job.
@@ -36,6 +37,29 @@ pub struct Recalled {
     pub record: Record,
     /// Pods whose finalizer is gone although the cache may show it.
     pub released: BTreeSet<Uid>,
+    /// How the last kill of its pods went.
+    pub kill: Kill,
+}
+
+/// What a turn has learnt of its Job.
+#[derive(Clone, Debug, Default)]
+pub struct Learnt {
+    /// Failures since the last success.
+    pub record: Record,
+    /// Pods that it took the finalizer from.
+    pub released: Vec<Uid>,
+    /// How its kill went; nothing if it cannot tell.
+    pub kill: Option<Kill>,
+}
+
+/// How the kill of all pods of a Job that ends went (J-33).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kill {
+    /// No pod withstands it.
+    #[default]
+    Complete,
+    /// The server has not let some pod go.
+    Refused,
 }
 
 impl Memory {
@@ -56,27 +80,31 @@ impl Memory {
         Recalled {
             record: known.record,
             released: known.released.keys().cloned().collect(),
+            kill: known.kill,
         }
     }
 
-    /// Remembers what a turn has learnt: the record as it is now, and pods that it took the finalizer from.
-    pub fn keep(&self, job: &Job, record: Record, released: impl IntoIterator<Item = Uid>, now: Timestamp) {
+    /// Remembers what a turn has learnt.
+    pub fn keep(&self, job: &Job, learnt: Learnt, now: Timestamp) {
+        let Learnt { record, released, kill } = learnt;
         let mut all = self.0.lock();
-        let released: Vec<(Uid, Timestamp)> = released.into_iter().map(|pod| (pod, now)).collect();
-        if record == Record::default() && released.is_empty() && !all.contains_key(&job.meta.key) {
+        let is_nothing = record == Record::default() && released.is_empty() && kill != Some(Kill::Refused);
+        if is_nothing && !all.contains_key(&job.meta.key) {
             return;
         }
         let fresh = || Remembered {
             job: job.meta.uid.clone(),
             record: Record::default(),
             released: HashMap::new(),
+            kill: Kill::default(),
         };
         let known = all.entry(job.meta.key.clone()).or_insert_with(fresh);
         if known.job != job.meta.uid {
             *known = fresh();
         }
         known.record = record;
-        known.released.extend(released);
+        known.released.extend(released.into_iter().map(|pod| (pod, now)));
+        known.kill = kill.unwrap_or(known.kill);
     }
 
     /// Forgets a Job that has ended or is gone (J-112).

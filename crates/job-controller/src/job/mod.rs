@@ -112,8 +112,7 @@ impl Workload for Jobs {
         let Intent::Act(action) = intent else {
             return Conclusion::default();
         };
-        let (record, released) = conclude::remembered(action, outcome);
-        self.memory.keep(&seen.job, record, released, now);
+        self.memory.keep(&seen.job, conclude::learnt(action, outcome), now);
         conclude::conclude(seen, action, outcome, now)
     }
 

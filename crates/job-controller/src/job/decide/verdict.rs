@@ -6,7 +6,7 @@ use crate::job::conditions::Cause;
 use crate::job::facts::Facts;
 use crate::job::pod::{Pod, Start};
 use crate::job::policy::deadline::{self, Deadline};
-use crate::job::policy::failure::{self, Action};
+use crate::job::policy::failure::{self, Action, Match};
 use crate::job::policy::{limits, success};
 use crate::job::words;
 
@@ -112,13 +112,19 @@ fn fail_job(facts: &Facts<'_>) -> Option<Cause> {
     let seen = facts.seen;
     let spec = &seen.job.spec;
     let names = seen.job.opt_ins.rule_names.as_ref();
-    let failed = seen.pods.iter().filter(|pod| seen.has_failed(pod));
-    let mut met = failed.filter_map(|pod| failure::first_match(&spec.failure_rules, pod));
-    let matched = met.find(|matched| matched.action == Action::FailJob)?;
+    let (_, matched) = met_fail_job(facts).next()?;
     Some(Cause {
         reason: failure::reason(&spec.failure_rules, names, matched.rule),
         message: matched.message,
     })
+}
+
+/// The failed pods that a FailJob rule meets, and how.
+pub(super) fn met_fail_job<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = (&'f Pod, Match)> {
+    let seen = facts.seen;
+    let failed = seen.pods.iter().filter(|pod| seen.has_failed(pod));
+    let met = failed.filter_map(|pod| Some((&**pod, failure::first_match(&seen.job.spec.failure_rules, pod)?)));
+    met.filter(|(_, matched)| matched.action == Action::FailJob)
 }
 
 /// True unless it is certain that no pod has ever run: none is seen that has, nothing has succeeded, and every failure that was

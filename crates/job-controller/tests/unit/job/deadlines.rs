@@ -1,6 +1,8 @@
 //! How long a Job may run (J-130, J-131, J-13, J-106, S-29).
 
 use serde_json::json;
+use workload_core::outcome::{FailureClass, Verb};
+use workload_core::plan::Wake;
 
 use super::cluster::Cluster;
 
@@ -93,6 +95,45 @@ fn the_longest_deadline_that_the_server_takes_never_passes() {
     let second = cluster.turn();
     assert!(second.again_in().is_some_and(|wait| wait < bound), "{:?}", second.wake);
     assert_eq!((cluster.conditions().as_str(), cluster.active().as_str()), ("", "p000"));
+}
+
+// proves: job/J-33, job/J-191
+#[test]
+fn a_pod_that_cannot_be_killed_stays_alone() {
+    let mut cluster = Cluster::of(json!({"parallelism": 3, "completions": 3, "activeDeadlineSeconds": 60}));
+    cluster.settle();
+    for pod in ["p000", "p001"] {
+        cluster.run(pod);
+    }
+    cluster.settle();
+    cluster.end("p002", 1);
+    cluster.after(60);
+    cluster.faults = vec![(Verb::Delete, "p001", FailureClass::Rejected)];
+    assert_eq!(cluster.turn().text(), "kill p000 p001; status");
+    let second = cluster.turn();
+    assert_eq!(second.text(), "status; release p000 p002; kill p001; status");
+    assert_eq!(
+        (cluster.tracked().as_str(), cluster.counts()),
+        ("p001", [1, 1, 1, 0, 2])
+    );
+    cluster.kubelet();
+    assert_eq!(cluster.turn().text(), "kill p001; status");
+    for _ in 0..3 {
+        let turn = cluster.turn();
+        assert_eq!((turn.text().as_str(), turn.wake), ("kill p001", Wake::OnChange));
+        assert_eq!((cluster.conditions().as_str(), cluster.counts()), ("", [1, 1, 0, 0, 2]));
+    }
+    cluster.faults.clear();
+    cluster.settle();
+    cluster.kubelet();
+    cluster.settle();
+    assert_eq!(
+        (cluster.conditions().as_str(), cluster.counts()),
+        (
+            "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded",
+            [0, 0, 0, 0, 3]
+        )
+    );
 }
 
 // proves: job/J-13

@@ -17,6 +17,7 @@ use super::decide::{Action, Counts, End, Extent, Step, Verdict};
 use super::facts::{How, KnownBy};
 use super::memory::{Kill, Learnt};
 use super::observe::Observed;
+use super::pod::Start;
 use super::status::JobStatus;
 use super::words;
 
@@ -246,7 +247,7 @@ impl Done {
 }
 
 /// What is to be remembered of the turn.
-pub(super) fn learnt(action: &Action, outcome: &Outcome) -> Learnt {
+pub(super) fn learnt(seen: &Observed, action: &Action, outcome: &Outcome) -> Learnt {
     let done = Done::of(action, outcome);
     let is_recorded = done.record == Fate::Applied;
     let released: BTreeSet<&Uid> = done.released.iter().collect();
@@ -262,7 +263,18 @@ pub(super) fn learnt(action: &Action, outcome: &Outcome) -> Learnt {
         record: action.record.after(&known(How::Failed), &known(How::Succeeded)),
         kill: kill(action, &done, outcome),
         released: done.released,
+        begun: begun(seen, action),
+        has_dropped: matches!(&action.step, Step::Manage { removed, .. } if !removed.is_empty()),
     }
+}
+
+/// The start time that this turn gives to a Job none of whose pods has run, if that matters to anybody.
+fn begun(seen: &Observed, action: &Action) -> Option<Timestamp> {
+    seen.job.opt_ins.start_deadline?;
+    let start = action.selection.status.start_time?;
+    let is_new = seen.job.status.start_time != Some(start);
+    let has_run = seen.pods.iter().any(|pod| pod.start == Start::Once);
+    (is_new && !has_run).then_some(start)
 }
 
 /// A kill that was not sent, or whose plan ended before, tells nothing.

@@ -112,7 +112,8 @@ impl Workload for Jobs {
         let Intent::Act(action) = intent else {
             return Conclusion::default();
         };
-        self.memory.keep(&seen.job, conclude::learnt(action, outcome), now);
+        self.memory
+            .keep(&seen.job, conclude::learnt(seen, action, outcome), now);
         conclude::conclude(seen, action, outcome, now)
     }
 

@@ -126,6 +126,15 @@ impl Memory {
         known.idle_since = begun.or(known.idle_since).filter(|_| !has_dropped);
     }
 
+    /// Forgets what was done to pods and seen of them, in a history that the server may not know; failures count on.
+    pub fn start_over(&self) {
+        for known in self.0.lock().values_mut() {
+            known.released.clear();
+            known.kill = Kill::default();
+            known.idle_since = None;
+        }
+    }
+
     /// Forgets a Job that has ended or is gone (J-112).
     pub fn forget(&self, job: &ObjectKey) {
         self.0.lock().remove(job);

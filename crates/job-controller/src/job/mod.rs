@@ -122,6 +122,10 @@ impl Workload for Jobs {
             (self.counter)(&account::tally(seen, action, outcome, now));
         }
     }
+
+    fn start_over(&self) {
+        self.memory.start_over();
+    }
 }
 
 impl fmt::Debug for Jobs {

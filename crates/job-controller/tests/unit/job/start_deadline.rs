@@ -28,7 +28,7 @@ fn disrupt(cluster: &mut Cluster, pod: &str) {
 
 fn evict_before_it_runs(cluster: &mut Cluster, pod: &str) {
     cluster.change_pod(pod, |pod| {
-        pod["status"] = json!({"phase": "Failed", "reason": "Evicted"})
+        pod["status"] = json!({"phase": "Failed", "reason": "Evicted"});
     });
 }
 

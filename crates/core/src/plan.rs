@@ -193,7 +193,7 @@ pub struct Patch {
 /// The two forms in which fields of existing objects are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchForm {
-    /// Metadata of built-in kinds: strategic merge patch that carries the uid but no version.
+    /// Metadata of built-in kinds: strategic merge patch that carries the uid, and a version only if its body names one.
     Metadata,
     /// Spec and annotations: JSON merge patch that carries uid and version; a conflict means: decide anew.
     Fields,

@@ -56,6 +56,10 @@ pub trait Workload: Send + Sync + 'static {
     /// What has become of the turn, its last status write included: for metrics and what is remembered. Not called for a turn
     /// whose claims failed.
     fn settled(&self, _seen: &Self::Observed, _intent: &Self::Intent, _outcome: &Outcome, _now: Timestamp) {}
+
+    /// Forgets what was remembered of the server, which is not what it was: called when turns begin, at first and after it was
+    /// restored from a backup ([`crate::continuity`]). No turn is under way, and the caches show what the server holds now.
+    fn start_over(&self) {}
 }
 
 /// How often a failing key is tried again.

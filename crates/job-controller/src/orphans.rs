@@ -64,11 +64,16 @@ impl Workload for Orphans {
         Observation::Ready(pod)
     }
 
+    /// That nobody counts the pod may have changed: a Job can adopt it at any time. So the version that was looked at must still
+    /// be the server's.
     fn decide(&self, pod: &Arc<Pod>, _now: Timestamp) -> Plan<()> {
         let release = Patch {
             target: Target::of(Kind::POD, &pod.meta),
             form: PatchForm::Metadata,
-            body: json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [words::TRACKING]}}),
+            body: json!({"metadata": {
+                "resourceVersion": pod.meta.version.as_str(),
+                "$deleteFromPrimitiveList/finalizers": [words::TRACKING],
+            }}),
             note: None,
         };
         Plan {

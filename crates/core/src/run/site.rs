@@ -98,6 +98,7 @@ pub(super) struct Loop {
     pub(super) scribe: Scribe,
     pub(super) workers: Workers,
     ledger: Arc<Ledger>,
+    forget: Box<dyn Fn() + Send + Sync>,
     roots: Box<dyn Fn() -> Vec<ObjectKey> + Send + Sync>,
 }
 
@@ -105,6 +106,7 @@ impl Loop {
     /// Takes keys and begins turns, and waits for nothing that was written before.
     pub(super) fn open(&self) {
         self.ledger.start_over();
+        (self.forget)();
         self.queue.open();
     }
 
@@ -246,12 +248,14 @@ impl Site {
             told: counters.told.clone(),
         }));
         let store = roots.store();
+        let remembering = Arc::clone(&workload);
         self.continuity.concerns(queue.clone());
         self.loops.push(Loop {
             ledger: Arc::clone(&ledger),
             workers: Workers::start(&queue, self.supplies.workers, &turn),
             queue: queue.clone(),
             scribe,
+            forget: Box::new(move || remembering.start_over()),
             roots: Box::new(move || {
                 let mut keys = store.keys();
                 keys.retain(|key| workload.concerns(key));

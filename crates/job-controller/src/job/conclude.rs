@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use workload_core::condition::Status;
 use workload_core::id::{Kind, ObjectKey, Uid};
-use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Verb};
+use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Retry, Verb};
 use workload_core::plan::{Note, Wake};
 use workload_core::time::{self, Timestamp};
 use workload_core::workload::Conclusion;
@@ -15,8 +15,9 @@ use super::conditions::{Cause, Change};
 use super::decide::verdict::completions_reached;
 use super::decide::{Action, Counts, End, Extent, Step, Verdict};
 use super::facts::{How, KnownBy};
+use super::memory::{Kill, Learnt};
 use super::observe::Observed;
-use super::policy::backoff::Record;
+use super::pod::Start;
 use super::status::JobStatus;
 use super::words;
 
@@ -32,8 +33,16 @@ pub(super) fn conclude(seen: &Observed, action: &Action, outcome: &Outcome, now:
             ..Conclusion::default()
         };
     };
+    // A turn that failed comes again with its back-off, and nothing may hasten that.
+    let is_retried = outcome
+        .failures()
+        .any(|failure| failure.class.retry() != Retry::OnChange);
     let more = action.selection.extent == Extent::Capped || report.is_to_be_followed;
-    let again = if more { Wake::After(AT_ONCE) } else { Wake::OnChange };
+    let again = if more && !is_retried {
+        Wake::After(AT_ONCE)
+    } else {
+        Wake::OnChange
+    };
     Conclusion {
         status: report.status.write(&seen.job, report.stored, report.notes),
         notes: told,
@@ -80,7 +89,7 @@ impl<'a> Report<'a> {
             notes: action.notes.clone(),
             is_to_be_followed: false,
         };
-        if done.is_withheld {
+        if done.is_withheld && action.verdict.is_some() {
             // Some pod could not be killed: nothing of the verdict is said (J-33).
             report.status = action.base.clone();
         }
@@ -237,8 +246,8 @@ impl Done {
     }
 }
 
-/// The back-off after the turn, and the pods that it let go of.
-pub(super) fn remembered(action: &Action, outcome: &Outcome) -> (Record, Vec<Uid>) {
+/// What is to be remembered of the turn.
+pub(super) fn learnt(seen: &Observed, action: &Action, outcome: &Outcome) -> Learnt {
     let done = Done::of(action, outcome);
     let is_recorded = done.record == Fate::Applied;
     let released: BTreeSet<&Uid> = done.released.iter().collect();
@@ -250,10 +259,33 @@ pub(super) fn remembered(action: &Action, outcome: &Outcome) -> (Record, Vec<Uid
         });
         known.filter_map(|end| end.at).collect()
     };
-    (
-        action.record.after(&known(How::Failed), &known(How::Succeeded)),
-        done.released,
-    )
+    Learnt {
+        record: action.record.after(&known(How::Failed), &known(How::Succeeded)),
+        kill: kill(action, &done, outcome),
+        released: done.released,
+        begun: begun(seen, action),
+        has_dropped: matches!(&action.step, Step::Manage { removed, .. } if !removed.is_empty()),
+    }
+}
+
+/// The start time that this turn gives to a Job none of whose pods has run, if that matters to anybody.
+fn begun(seen: &Observed, action: &Action) -> Option<Timestamp> {
+    seen.job.opt_ins.start_deadline?;
+    let start = action.selection.status.start_time?;
+    let is_new = seen.job.status.start_time != Some(start);
+    let has_run = seen.pods.iter().any(|pod| pod.start == Start::Once);
+    (is_new && !has_run).then_some(start)
+}
+
+/// A kill that was not sent, or whose plan ended before, tells nothing.
+fn kill(action: &Action, done: &Done, outcome: &Outcome) -> Option<Kill> {
+    let mut failures = outcome.failures_of(Verb::Delete, Kind::POD);
+    match &action.step {
+        Step::Wait => None,
+        Step::Manage { .. } => Some(Kill::Complete),
+        Step::Kill(_) if failures.any(|failure| failure.class != FailureClass::Fenced) => Some(Kill::Refused),
+        Step::Kill(_) => (!done.is_withheld).then_some(Kill::Complete),
+    }
 }
 
 /// Creates and deletes of pods that failed. A namespace on its way out is no failure (J-64); neither is a write that was not

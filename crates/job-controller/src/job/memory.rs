@@ -1,5 +1,6 @@
 //! What must be remembered of a Job between turns because no cache tells it: the failures that its back-off counts (J-111,
-//! J-112), and finalizers that were removed while the cache still shows them (J-50).
+//! J-112), finalizers that were removed while the cache still shows them (J-50), whether a kill has
+//! failed (J-33), and whether any pod may have run (opt-in `job.start-deadline`).
 //!
 //! All of it may be lost, as upstream loses it too: after a restart a Job does not wait for failures of before.
 
@@ -27,6 +28,8 @@ struct Remembered {
     job: Uid,
     record: Record,
     released: HashMap<Uid, Timestamp>,
+    kill: Kill,
+    idle_since: Option<Timestamp>,
 }
 
 /// What a turn is told of its Job.
@@ -36,12 +39,42 @@ pub struct Recalled {
     pub record: Record,
     /// Pods whose finalizer is gone although the cache may show it.
     pub released: BTreeSet<Uid>,
+    /// How the last kill of its pods went.
+    pub kill: Kill,
+    /// The start time of the Job if it is known that no pod has run since then; always nothing without the opt-in
+    /// `job.start-deadline`, and for a Job that has begun under another process.
+    pub idle_since: Option<Timestamp>,
+}
+
+/// What a turn has learnt of its Job.
+#[derive(Clone, Debug, Default)]
+pub struct Learnt {
+    /// Failures since the last success.
+    pub record: Record,
+    /// Pods that it took the finalizer from.
+    pub released: Vec<Uid>,
+    /// How its kill went; nothing if it cannot tell.
+    pub kill: Option<Kill>,
+    /// The start time that the turn has chosen, if no pod has run and the Job has a start deadline.
+    pub begun: Option<Timestamp>,
+    /// Whether pods were removed that are not counted: nobody knows whether they had begun to run by then.
+    pub has_dropped: bool,
+}
+
+/// How the kill of all pods of a Job that ends went (J-33).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kill {
+    /// No pod withstands it.
+    #[default]
+    Complete,
+    /// The server has not let some pod go.
+    Refused,
 }
 
 impl Memory {
     /// What is known of this Job. Of released pods only those that `tracked` says the cache still shows with their finalizer
-    /// are kept.
-    pub fn recall(&self, job: &Job, tracked: impl Fn(&Uid) -> bool, now: Timestamp) -> Recalled {
+    /// are kept. `has_run` says whether the cache shows a pod that has run.
+    pub fn recall(&self, job: &Job, tracked: impl Fn(&Uid) -> bool, has_run: bool, now: Timestamp) -> Recalled {
         let mut all = self.0.lock();
         let Some(known) = all.get_mut(&job.meta.key) else {
             return Recalled::default();
@@ -50,33 +83,56 @@ impl Memory {
             all.remove(&job.meta.key);
             return Recalled::default();
         }
+        known.idle_since = known.idle_since.filter(|_| !has_run);
         known
             .released
             .retain(|pod, at| tracked(pod) && time::plus(*at, BELIEVED) > now);
         Recalled {
             record: known.record,
             released: known.released.keys().cloned().collect(),
+            kill: known.kill,
+            idle_since: known.idle_since,
         }
     }
 
-    /// Remembers what a turn has learnt: the record as it is now, and pods that it took the finalizer from.
-    pub fn keep(&self, job: &Job, record: Record, released: impl IntoIterator<Item = Uid>, now: Timestamp) {
+    /// Remembers what a turn has learnt.
+    pub fn keep(&self, job: &Job, learnt: Learnt, now: Timestamp) {
+        let Learnt {
+            record,
+            released,
+            kill,
+            begun,
+            has_dropped,
+        } = learnt;
         let mut all = self.0.lock();
-        let released: Vec<(Uid, Timestamp)> = released.into_iter().map(|pod| (pod, now)).collect();
-        if record == Record::default() && released.is_empty() && !all.contains_key(&job.meta.key) {
+        let is_nothing = record == Record::default() && released.is_empty() && kill != Some(Kill::Refused);
+        if is_nothing && begun.is_none() && !all.contains_key(&job.meta.key) {
             return;
         }
         let fresh = || Remembered {
             job: job.meta.uid.clone(),
             record: Record::default(),
             released: HashMap::new(),
+            kill: Kill::default(),
+            idle_since: None,
         };
         let known = all.entry(job.meta.key.clone()).or_insert_with(fresh);
         if known.job != job.meta.uid {
             *known = fresh();
         }
         known.record = record;
-        known.released.extend(released);
+        known.released.extend(released.into_iter().map(|pod| (pod, now)));
+        known.kill = kill.unwrap_or(known.kill);
+        known.idle_since = begun.or(known.idle_since).filter(|_| !has_dropped);
+    }
+
+    /// Forgets what was done to pods and seen of them, in a history that the server may not know; failures count on.
+    pub fn start_over(&self) {
+        for known in self.0.lock().values_mut() {
+            known.released.clear();
+            known.kill = Kill::default();
+            known.idle_since = None;
+        }
     }
 
     /// Forgets a Job that has ended or is gone (J-112).

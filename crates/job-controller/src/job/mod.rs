@@ -112,8 +112,8 @@ impl Workload for Jobs {
         let Intent::Act(action) = intent else {
             return Conclusion::default();
         };
-        let (record, released) = conclude::remembered(action, outcome);
-        self.memory.keep(&seen.job, record, released, now);
+        self.memory
+            .keep(&seen.job, conclude::learnt(seen, action, outcome), now);
         conclude::conclude(seen, action, outcome, now)
     }
 
@@ -121,6 +121,10 @@ impl Workload for Jobs {
         if let Intent::Act(action) = intent {
             (self.counter)(&account::tally(seen, action, outcome, now));
         }
+    }
+
+    fn start_over(&self) {
+        self.memory.start_over();
     }
 }
 

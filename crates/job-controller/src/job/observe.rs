@@ -12,7 +12,7 @@ use workload_core::workload::{Aids, Children, Observation};
 
 use super::Jobs;
 use super::memory::Recalled;
-use super::pod::Pod;
+use super::pod::{Pod, Start};
 use super::spec::{Job, Replacement, Work};
 use super::words;
 
@@ -133,7 +133,10 @@ pub(super) fn observe(caches: &Jobs, key: &ObjectKey, aids: &Aids<'_>) -> Observ
     let mut pods: Vec<Arc<Pod>> = claimed.owned().cloned().collect();
     let shown = |pod: &&Arc<Pod>| pod.has_finalizer();
     let mut tracked: BTreeSet<Uid> = pods.iter().filter(shown).map(|pod| pod.meta.uid.clone()).collect();
-    let recalled = caches.memory.recall(&job, |pod| tracked.contains(pod), aids.now);
+    let has_run = pods.iter().any(|pod| pod.start == Start::Once);
+    let recalled = caches
+        .memory
+        .recall(&job, |pod| tracked.contains(pod), has_run, aids.now);
     tracked.retain(|pod| !recalled.released.contains(pod));
     tracked.extend(claimed.adopted.iter().map(|pod| pod.meta.uid.clone()));
     let is_indexed = job.spec.indexed().is_some();

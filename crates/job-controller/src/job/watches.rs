@@ -103,12 +103,12 @@ pub fn orphans_of_pod(delta: &Delta<Pod>, jobs: &Store<Job>, serves: &Serves) ->
         .collect()
 }
 
-/// The pods that the end of a Job leaves behind: those that its selector matches and that still wait to be counted (J-173,
-/// J-174).
+/// The pods that the end of a Job leaves behind: its own and those of nobody that its selector matches and that still wait to be
+/// counted (J-173, J-174). Others of the namespace are not looked at: this runs before the next change is taken in.
 pub fn orphans_of_job(delta: &Delta<Job>, pods: &Store<Pod>, serves: &Serves) -> Vec<Due> {
     let job = match delta {
         Delta::Removed { last } => last,
-        Delta::Applied { old: Some(_), new } if new.is_finished() => new,
+        Delta::Applied { old: Some(old), new } if new.is_finished() && !old.is_finished() => new,
         Delta::Applied { .. } => return Vec::new(),
     };
     let Ok(selector) = &job.spec.selector else {
@@ -117,7 +117,8 @@ pub fn orphans_of_job(delta: &Delta<Job>, pods: &Store<Pod>, serves: &Serves) ->
     if !serves.includes(job) {
         return Vec::new();
     }
-    let mut left = pods.in_namespace(&job.meta.key.namespace);
+    let mut left = pods.controlled_by(&job.meta.uid);
+    left.extend(pods.orphans_in(&job.meta.key.namespace));
     left.retain(|pod| pod.has_finalizer() && selector.matches(&pod.meta.labels));
     left.iter().map(|pod| (pod.meta.key.clone(), NOW)).collect()
 }

@@ -7,7 +7,9 @@ use testkit::Kind;
 use testkit::builders::{Manifest as _, job};
 use workload_core::time::Timestamp;
 
-use crate::{TRACKING, active, conditions, counts, end, end_index, has_ended, scenario, status_writes, until_indexes};
+use crate::{
+    TRACKING, active, conditions, counts, end, end_index, has_ended, ours_only, scenario, status_writes, until_indexes,
+};
 
 // proves: job/J-31, job/J-40, job/J-130, job/J-150, job/J-250, job/J-232
 #[test]
@@ -108,6 +110,23 @@ fn a_job_that_runs_for_too_long_fails() {
         scene
             .until("its pod is gone", |state| state.get(Kind::POD, &pod).is_none())
             .await;
+    });
+}
+
+// proves: job/J-130
+#[test]
+fn a_job_with_the_longest_deadline_runs_as_any_other() {
+    // Upstream's sum of seconds wraps: there such a Job fails at once.
+    ours_only(async |scene| {
+        scene
+            .create(job("work").set("/spec/activeDeadlineSeconds", i64::MAX))
+            .await;
+        let pod = active(scene, 1).await.remove(0);
+        end(scene, &pod, 0).await;
+        scene.until("the end", has_ended).await;
+        let both = ["SuccessCriteriaMet CompletionsReached", "Complete CompletionsReached"];
+        assert_eq!(scene.look(conditions), both);
+        assert_eq!(scene.look(counts), [0, 0, 0, 1, 0]);
     });
 }
 

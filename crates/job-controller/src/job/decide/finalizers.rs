@@ -1,6 +1,8 @@
 //! Which pods are let go of, and what of them has to be recorded before (J-40, J-41, J-45…J-49). Follows the selection in
 //! upstream's `trackJobStatusAndRemoveFinalizers`.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use workload_core::id::{Kind, Uid};
 use workload_core::plan::{Patch, PatchForm, Target};
@@ -40,8 +42,8 @@ pub(crate) enum Extent {
     Capped,
 }
 
-/// Selects pods, and records them on top of the base status.
-pub(super) fn select(facts: &Facts<'_>, verdict: Option<&Verdict>, cap: usize) -> Selection {
+/// Selects pods other than those that are to be `kept`, and records them on top of the base status.
+pub(super) fn select(facts: &Facts<'_>, verdict: Option<&Verdict>, kept: &BTreeSet<Uid>, cap: usize) -> Selection {
     let mut selecting = Selecting {
         facts,
         verdict,
@@ -55,7 +57,7 @@ pub(super) fn select(facts: &Facts<'_>, verdict: Option<&Verdict>, cap: usize) -
         },
     };
     for pod in facts.seen.pods.iter().filter(|pod| facts.seen.is_tracked(pod)) {
-        if !selecting.may_go(pod) {
+        if kept.contains(&pod.meta.uid) || !selecting.may_go(pod) {
             continue;
         }
         selecting.take(pod);

@@ -2,19 +2,23 @@
 //! (J-30…J-52).
 //!
 //! The order of the stages is the protocol. What has ended is recorded before its finalizer goes (J-41). A verdict first kills
-//! (J-33): a kill that fails ends the plan, and nothing is said about the verdict.
+//! (J-33): a kill that fails ends the plan, and nothing is said about the verdict. The turns that follow count and let go of what
+//! has ended before they try again.
 
 mod create;
 mod finalizers;
+mod held;
 mod intent;
 mod manage;
 mod pods;
 mod surplus;
 pub mod verdict;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use workload_core::condition::Status;
+use workload_core::id::Uid;
 use workload_core::plan::{Note, Plan, Stage, Wake};
 use workload_core::time::{self, Timestamp};
 
@@ -64,15 +68,18 @@ pub fn decide(seen: &Observed, bounds: Bounds, now: Timestamp) -> Plan<Intent> {
     }
     let facts = Facts::of(seen);
     let verdict = verdict::reach(&facts, now);
-    let selection = finalizers::select(&facts, verdict.as_ref(), bounds.uncounted);
     let drafting = Drafting {
         facts: &facts,
         bounds,
         now,
     };
     match verdict {
-        Some(verdict) => drafting.end(verdict, selection),
-        None => drafting.go_on(selection),
+        Some(verdict) if drafting.is_held_up() => drafting.hold(&verdict),
+        Some(verdict) => {
+            let selection = drafting.select(Some(&verdict), &BTreeSet::new());
+            drafting.end(verdict, selection)
+        }
+        None => drafting.go_on(drafting.select(None, &BTreeSet::new())),
     }
 }
 
@@ -87,12 +94,8 @@ impl Drafting<'_, '_> {
     fn end(&self, verdict: Verdict, mut selection: Selection) -> Plan<Intent> {
         let facts = self.facts;
         let mut stages = self.claims();
-        // Whoever deletes a Job decides what becomes of its pods (J-38).
-        let may_kill = !facts.seen.job.meta.is_terminating();
-        let killed: Vec<&Pod> = facts.active.iter().copied().filter(|_| may_kill).collect();
-        if !killed.is_empty() {
-            stages.push(Stage::Delete(killed.iter().map(|pod| surplus::kill(pod)).collect()));
-        }
+        let killed = self.victims();
+        stages.extend(kills(&killed));
         let has_news = selection.records_more_than(&facts.base) || verdict.state == State::New;
         let mut notes = Vec::new();
         if verdict.state == State::New {
@@ -176,6 +179,16 @@ impl Drafting<'_, '_> {
                 notes,
             },
         )
+    }
+
+    fn select(&self, verdict: Option<&Verdict>, kept: &BTreeSet<Uid>) -> Selection {
+        finalizers::select(self.facts, verdict, kept, self.bounds.uncounted)
+    }
+
+    /// The pods that a verdict kills. Whoever deletes a Job decides what becomes of its pods (J-38).
+    fn victims(&self) -> Vec<&Pod> {
+        let may_kill = !self.facts.seen.job.meta.is_terminating();
+        self.facts.active.iter().copied().filter(|_| may_kill).collect()
     }
 
     fn claims(&self) -> Vec<Stage> {
@@ -303,6 +316,11 @@ struct Draft {
     verdict: Option<Verdict>,
     step: Step,
     notes: Vec<Note>,
+}
+
+fn kills(victims: &[&Pod]) -> Option<Stage> {
+    let deletes: Vec<_> = victims.iter().map(|pod| surplus::kill(pod)).collect();
+    (!deletes.is_empty()).then_some(Stage::Delete(deletes))
 }
 
 fn releases(selection: &Selection) -> Option<Stage> {

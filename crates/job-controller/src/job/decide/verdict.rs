@@ -4,9 +4,11 @@ use workload_core::time::Timestamp;
 
 use crate::job::conditions::Cause;
 use crate::job::facts::Facts;
+use crate::job::observe::Observed;
+use crate::job::opt_ins::OnPodFailure;
 use crate::job::pod::{Pod, Start};
 use crate::job::policy::deadline::{self, Deadline};
-use crate::job::policy::failure::{self, Action};
+use crate::job::policy::failure::{self, Action, Match};
 use crate::job::policy::{limits, success};
 use crate::job::words;
 
@@ -112,23 +114,52 @@ fn fail_job(facts: &Facts<'_>) -> Option<Cause> {
     let seen = facts.seen;
     let spec = &seen.job.spec;
     let names = seen.job.opt_ins.rule_names.as_ref();
-    let failed = seen.pods.iter().filter(|pod| seen.has_failed(pod));
-    let mut met = failed.filter_map(|pod| failure::first_match(&spec.failure_rules, pod));
-    let matched = met.find(|matched| matched.action == Action::FailJob)?;
+    let (_, matched) = met_fail_job(facts).next()?;
     Some(Cause {
         reason: failure::reason(&spec.failure_rules, names, matched.rule),
         message: matched.message,
     })
 }
 
-/// True unless it is certain that no pod has ever run: none is seen that has, nothing has succeeded, and every failure that was
-/// counted is one of pods that are still there and never ran.
+/// The failed pods that a FailJob rule meets, and how.
+pub(super) fn met_fail_job<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = (&'f Pod, Match)> {
+    let seen = facts.seen;
+    let failed = seen.pods.iter().filter(|pod| seen.has_failed(pod));
+    let met = failed.filter_map(|pod| Some((&**pod, failure::first_match(&seen.job.spec.failure_rules, pod)?)));
+    met.filter(|(_, matched)| matched.action == Action::FailJob)
+}
+
+/// True unless it is certain that no pod has run: none is seen that has, nothing has succeeded, every failure that was counted
+/// is one of pods that are still there and never ran, and no other pod can have come and gone.
 pub(super) fn has_started(facts: &Facts<'_>) -> bool {
     let seen = facts.seen;
-    let never_ran = |pod: &&std::sync::Arc<Pod>| seen.has_failed(pod) && pod.start == Start::Never;
-    let vain = seen.pods.iter().filter(never_ran).count();
+    let rules = &seen.job.spec.failure_rules;
+    let never_ran = |pod: &&std::sync::Arc<Pod>| {
+        seen.has_failed(pod) && pod.start == Start::Never && failure::action(rules, pod) != Action::Ignore
+    };
+    let vain = match seen.job.opt_ins.on_pod_failure {
+        OnPodFailure::ReplaceIt => seen.pods.iter().filter(never_ran).count(),
+        // Nobody knows which of the failures of a round was counted.
+        OnPodFailure::RestartAll => 0,
+    };
     let ran = seen.pods.iter().any(|pod| pod.start == Start::Once);
-    ran || facts.succeeded() > 0 || facts.failed() > vain
+    ran || facts.succeeded() > 0 || facts.failed() > vain || !(is_idle(seen) || leaves_traces(seen))
+}
+
+/// True if this process has watched the Job since its clock began, and no pod has run.
+fn is_idle(seen: &Observed) -> bool {
+    let start = seen.job.status.start_time;
+    start.is_none_or(|start| seen.recalled.idle_since == Some(start))
+}
+
+/// True if every end of a pod is counted, and always was: nothing is ignored, and a spec that has never changed has made no
+/// pod superfluous.
+fn leaves_traces(seen: &Observed) -> bool {
+    let job = &seen.job;
+    let is_as_made = job.meta.generation <= 1;
+    is_as_made
+        && !failure::ignores_any(&job.spec.failure_rules)
+        && job.opt_ins.on_pod_failure == OnPodFailure::ReplaceIt
 }
 
 fn success(facts: &Facts<'_>) -> Option<Verdict> {

@@ -35,9 +35,7 @@ fn stand(job: &Job, after: Option<Duration>, now: Timestamp) -> Deadline {
         return Deadline::None;
     };
     let is_resumed = job.status.conditions.holds(words::SUSPENDED).is_some();
-    let Some(start) = job.status.start_time.filter(|_| !is_resumed) else {
-        // The clock starts with this turn, which will store it.
-        return Deadline::In(after);
-    };
+    // Without a start the clock begins with this turn, which will store it: a deadline of zero passes before any pod is made.
+    let start = job.status.start_time.filter(|_| !is_resumed).unwrap_or(now);
     time::until(time::plus(start, after), now).map_or(Deadline::Passed, Deadline::In)
 }

@@ -96,6 +96,11 @@ pub fn first_match(rules: &[Rule], pod: &Pod) -> Option<Match> {
     })
 }
 
+/// True if some failures may not count.
+pub fn ignores_any(rules: &[Rule]) -> bool {
+    rules.iter().any(|rule| rule.action == Action::Ignore)
+}
+
 /// What the failure of this pod means: counted unless a rule says otherwise.
 pub fn action(rules: &[Rule], pod: &Pod) -> Action {
     first_match(rules, pod).map_or(Action::Count, |matched| matched.action)

@@ -89,6 +89,17 @@ fn a_job_that_runs_for_too_long() {
     });
 }
 
+// proves: job/J-130, job/J-131
+#[test]
+fn a_job_that_may_not_run_at_all() {
+    parity(async |scene| {
+        scene
+            .create(job("work").parallelism(2).completions(2).deadline_seconds(0))
+            .await;
+        until_ended(scene).await;
+    });
+}
+
 // proves: job/J-31, job/J-60
 #[test]
 fn a_job_that_has_nothing_to_do() {

@@ -2,6 +2,8 @@
 
 use job_controller::job::decide::Bounds;
 use serde_json::json;
+use workload_core::outcome::{FailureClass, Verb};
+use workload_core::plan::Wake;
 
 use super::cluster::Cluster;
 use super::{fixed, indexed, noon};
@@ -101,6 +103,30 @@ fn at_most_five_hundred_indexes_are_recorded_at_once() {
     assert_eq!(second.text(), "status; release i500.0; status");
     assert_eq!(cluster.status_of("completedIndexes"), "0-500");
     assert!(cluster.is_finished());
+}
+
+// proves: job/J-48, job/J-10
+#[rstest::rstest]
+#[case::refused(FailureClass::Rejected)]
+#[case::throttled(FailureClass::Throttled(None))]
+#[case::fenced(FailureClass::Fenced)]
+fn a_capped_turn_that_fails_waits_for_its_back_off(#[case] class: FailureClass) {
+    let mut cluster = fixed(5, 5);
+    cluster.settle();
+    for pod in 0..5 {
+        cluster.end(&format!("p{pod:03}"), 0);
+    }
+    cluster.bounds.uncounted = 3;
+    cluster.faults = vec![(Verb::Patch, "p", class)];
+    for _ in 0..3 {
+        let turn = cluster.turn();
+        assert!(turn.outcome.failure().is_some());
+        assert_eq!(turn.wake, Wake::OnChange, "{}", turn.text());
+    }
+    cluster.faults.clear();
+    assert_eq!(cluster.turn().again_in(), Some(0));
+    cluster.settle();
+    assert_eq!((cluster.counts()[3], cluster.is_finished()), (5, true));
 }
 
 // proves: job/S-12, job/J-48

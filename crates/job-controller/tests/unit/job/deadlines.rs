@@ -1,6 +1,8 @@
 //! How long a Job may run (J-130, J-131, J-13, J-106, S-29).
 
 use serde_json::json;
+use workload_core::outcome::{FailureClass, Verb};
+use workload_core::plan::Wake;
 
 use super::cluster::Cluster;
 
@@ -60,11 +62,77 @@ fn the_deadline_beats_a_success_that_is_seen_too_late() {
 #[test]
 fn a_deadline_of_nothing_passes_at_once() {
     let mut cluster = Cluster::of(json!({"completions": 1, "activeDeadlineSeconds": 0}));
-    cluster.turn();
     cluster.settle();
     assert_eq!(
         cluster.conditions(),
         "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded"
+    );
+    assert!(cluster.pods.is_empty() && cluster.made.is_empty());
+    assert_eq!(cluster.counts(), [0; 5]);
+}
+
+// proves: job/J-106, job/J-130, job/J-131
+#[test]
+fn a_job_that_is_resumed_with_a_deadline_of_nothing_makes_no_pod() {
+    let mut cluster = Cluster::of(json!({"completions": 1, "suspend": true, "activeDeadlineSeconds": 0}));
+    cluster.settle();
+    assert_eq!(cluster.conditions(), "Suspended/JobSuspended");
+    cluster.edit(json!({"spec": {"suspend": false}}));
+    cluster.settle();
+    assert!(cluster.is_finished() && cluster.made.is_empty());
+    assert_eq!(cluster.counts(), [0; 5]);
+}
+
+// proves: job/J-13, job/J-130
+#[test]
+fn the_longest_deadline_that_the_server_takes_never_passes() {
+    let mut cluster = Cluster::of(json!({"completions": 1, "activeDeadlineSeconds": i64::MAX}));
+    let bound = 10_000 * 366 * 24 * 3600;
+    let first = cluster.turn();
+    assert!(first.again_in().is_some_and(|wait| wait < bound), "{:?}", first.wake);
+    cluster.run("p000");
+    cluster.after(3600);
+    let second = cluster.turn();
+    assert!(second.again_in().is_some_and(|wait| wait < bound), "{:?}", second.wake);
+    assert_eq!((cluster.conditions().as_str(), cluster.active().as_str()), ("", "p000"));
+}
+
+// proves: job/J-33, job/J-191
+#[test]
+fn a_pod_that_cannot_be_killed_stays_alone() {
+    let mut cluster = Cluster::of(json!({"parallelism": 3, "completions": 3, "activeDeadlineSeconds": 60}));
+    cluster.settle();
+    for pod in ["p000", "p001"] {
+        cluster.run(pod);
+    }
+    cluster.settle();
+    cluster.end("p002", 1);
+    cluster.after(60);
+    cluster.faults = vec![(Verb::Delete, "p001", FailureClass::Rejected)];
+    assert_eq!(cluster.turn().text(), "kill p000 p001; status");
+    let second = cluster.turn();
+    assert_eq!(second.text(), "status; release p000 p002; kill p001; status");
+    assert_eq!(
+        (cluster.tracked().as_str(), cluster.counts()),
+        ("p001", [1, 1, 1, 0, 2])
+    );
+    cluster.kubelet();
+    assert_eq!(cluster.turn().text(), "kill p001; status");
+    for _ in 0..3 {
+        let turn = cluster.turn();
+        assert_eq!((turn.text().as_str(), turn.wake), ("kill p001", Wake::OnChange));
+        assert_eq!((cluster.conditions().as_str(), cluster.counts()), ("", [1, 1, 0, 0, 2]));
+    }
+    cluster.faults.clear();
+    cluster.settle();
+    cluster.kubelet();
+    cluster.settle();
+    assert_eq!(
+        (cluster.conditions().as_str(), cluster.counts()),
+        (
+            "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded",
+            [0, 0, 0, 0, 3]
+        )
     );
 }
 

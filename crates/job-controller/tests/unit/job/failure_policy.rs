@@ -78,7 +78,7 @@ fn the_others_are_killed_and_counted_and_the_end_waits_for_them() {
     );
 }
 
-// proves: job/J-33
+// proves: job/J-33, job/J-145, job/J-191
 #[test]
 fn a_pod_that_cannot_be_killed_holds_the_verdict_back() {
     let mut cluster = job(3, on_42("FailJob"));
@@ -92,7 +92,18 @@ fn a_pod_that_cannot_be_killed_holds_the_verdict_back() {
     assert!(turn.said().contains(&"FailedDelete"));
     assert_eq!((cluster.counts(), cluster.conditions().as_str()), ([1, 1, 1, 0, 0], ""));
     assert_eq!(cluster.tracked(), "p000 p001 p002");
+    cluster.kubelet();
+    let turn = cluster.turn();
+    assert_eq!(turn.text(), "status; release p000; kill p001; status");
+    assert_eq!((cluster.counts(), cluster.conditions().as_str()), ([1, 1, 0, 0, 1], ""));
+    assert_eq!(
+        cluster.tracked(),
+        "p001 p002",
+        "the pod that the rule met keeps its finalizer"
+    );
+    assert_eq!(cluster.turn().text(), "kill p001");
     cluster.faults.clear();
+    assert_eq!(cluster.turn().text(), "kill p001; status");
     cluster.kubelet();
     cluster.settle();
     cluster.kubelet();

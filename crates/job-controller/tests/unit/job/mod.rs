@@ -14,6 +14,7 @@ mod pods;
 mod protocol;
 mod restart_all;
 mod server;
+mod start_deadline;
 mod success_policy;
 mod surplus;
 mod suspend;

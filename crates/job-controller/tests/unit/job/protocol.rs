@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use workload_core::outcome::{FailureClass, Verb};
-use workload_core::workload::Children;
+use workload_core::workload::{Children, Workload as _};
 
 use super::cluster::{Cluster, TRACKING, Trouble};
 use super::{fixed, indexed};
@@ -122,6 +122,24 @@ fn a_finalizer_that_was_removed_is_not_removed_again_while_the_cache_shows_it() 
     cluster.after(601);
     cluster.turn();
     assert_eq!(cluster.tracked(), "p001", "it was there after all");
+}
+
+// proves: job/J-50
+#[test]
+fn what_was_let_go_of_in_a_lost_history_is_let_go_of_again() {
+    let mut cluster = fixed(2, 3);
+    cluster.settle();
+    cluster.run("p000");
+    let before = cluster.find("p000").unwrap().clone();
+    cluster.end("p000", 1);
+    cluster.turn();
+    assert_eq!((cluster.tracked().as_str(), cluster.counts()[4]), ("p001", 1));
+    // The server is restored from a backup in which the pod runs.
+    cluster.put_pod(before);
+    cluster.controller_of_all().start_over();
+    cluster.end("p000", 0);
+    cluster.turn();
+    assert_eq!((cluster.tracked().contains("p000"), cluster.counts()[3]), (false, 1));
 }
 
 // proves: job/J-37, job/J-47

@@ -207,12 +207,23 @@ fn the_end_of_a_job_shows_what_it_leaves_behind() {
         named("a", running()),
         named("b", json!({"metadata": {"finalizers": null}})),
         named("c", json!({"metadata": {"labels": {"job": "x"}}})),
+        named("d", json!({"metadata": {"ownerReferences": null}})),
+        named(
+            "e",
+            json!({"metadata": {"ownerReferences": [
+            {"apiVersion": "batch/v1", "kind": "Job", "name": "round", "uid": "uid-of-round", "controller": true}]}}),
+        ),
     ]);
     let of = |delta: Delta<Job>| text(&orphans_of_job(&delta, &pods, &Serves(Manager::BuiltIn)));
-    assert_eq!(of(removed(job("many", &json!({})))), ["a"]);
+    assert_eq!(of(removed(job("many", &json!({})))), ["a", "d"]);
     assert_eq!(
         of(applied(Some(job("many", &json!({}))), job("many", &finished()))),
-        ["a"]
+        ["a", "d"]
+    );
+    assert_eq!(
+        of(applied(Some(job("many", &finished())), job("many", &finished()))),
+        [""; 0],
+        "its end has been seen before"
     );
     assert_eq!(
         of(applied(Some(job("many", &json!({}))), job("many", &json!({})))),

@@ -187,7 +187,14 @@ pub(super) fn patch(kind: Kind, part: Part, form: Form, body: &Value) -> Fits {
 /// One owner comes or goes, one finalizer of a pod does, or both (job J-21, J-22, J-43).
 fn claim(kind: Kind, metadata: &Value) -> Fits {
     let finalizers = ["finalizers", "$deleteFromPrimitiveList/finalizers"];
-    has_only(metadata, &["uid", "ownerReferences", finalizers[0], finalizers[1]])?;
+    let known = [
+        "uid",
+        "resourceVersion",
+        "ownerReferences",
+        finalizers[0],
+        finalizers[1],
+    ];
+    has_only(metadata, &known)?;
     let lists = ["ownerReferences", finalizers[0], finalizers[1]];
     let given: Vec<&Value> = lists.iter().filter_map(|list| metadata.get(list)).collect();
     let of_one = given

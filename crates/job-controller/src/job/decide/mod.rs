@@ -224,7 +224,8 @@ impl Drafting<'_, '_> {
 
     /// A Job that was suspended begins anew (J-103).
     fn resume(&self, status: &mut JobStatus) -> Option<Note> {
-        if self.facts.seen.job.spec.is_suspended() {
+        // The server lets nobody change the start of a Job that was not suspended.
+        if self.facts.seen.job.spec.is_suspended() || status.conditions.holds(words::SUSPENDED).is_none() {
             return None;
         }
         let cause = Cause {

@@ -44,6 +44,24 @@ fn pods_go_uncounted_and_come_again() {
     assert_eq!(cluster.counts(), [2, 0, 0, 0, 0]);
 }
 
+// proves: job/J-103
+#[test]
+fn a_job_that_was_told_in_other_words_not_to_be_suspended_is_not_resumed() {
+    let mut cluster = fixed(2, 2);
+    cluster.settle();
+    let start = cluster.status_of("startTime");
+    let told = json!({"type": "Suspended", "status": "False", "reason": "Other", "message": "by hand"});
+    cluster.edit(json!({"status": {"conditions": [told]}}));
+    cluster.after(5);
+    assert_eq!(cluster.settle(), Vec::<String>::new());
+    for pod in ["p000", "p001"] {
+        cluster.end(pod, 0);
+    }
+    cluster.settle();
+    assert_eq!(cluster.counts()[1], 2);
+    assert_eq!(cluster.status_of("startTime"), start);
+}
+
 // proves: job/J-103, job/J-105
 #[test]
 fn a_job_whose_pods_end_before_its_resumption_is_told_ends_as_resumed() {

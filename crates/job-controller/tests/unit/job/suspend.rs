@@ -58,7 +58,7 @@ fn a_job_that_was_told_in_other_words_not_to_be_suspended_is_not_resumed() {
         cluster.end(pod, 0);
     }
     cluster.settle();
-    assert_eq!(cluster.counts()[1], 2);
+    assert_eq!(cluster.counts()[3], 2);
     assert_eq!(cluster.status_of("startTime"), start);
 }
 

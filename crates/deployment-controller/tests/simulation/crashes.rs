@@ -1,6 +1,6 @@
 //! The process is killed right before and right after each of its writes, and a new one goes on.
 
-use testkit::simulation::{Case, Survey, exhaustive};
+use testkit::simulation::{Case, Repertoire as _, Survey, exhaustive};
 
 use crate::{simulation, stories};
 
@@ -20,5 +20,5 @@ fn every_crash_point_of_every_story_comes_to_the_same_end() {
     let survey = survey();
     let cases = cases(&survey);
     assert!(cases.len() > 200, "{} crash points", cases.len());
-    survey.play_all(&cases, |_| {}).check();
+    survey.play_all(&cases, &|_| {}).check();
 }

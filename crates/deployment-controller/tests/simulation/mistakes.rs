@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use testkit::simulation::schedule::Schedule;
 use testkit::simulation::seed::Seed;
-use testkit::simulation::{Case, Survey};
+use testkit::simulation::{Case, Repertoire as _, Survey};
 use workload_core::mistake::{self, Mistake};
 
 use crate::points::Points;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use testkit::simulation::scenario::Scenario;
 use testkit::simulation::schedule::{Fault, Lines, Planned, Return, Schedule, When};
 use testkit::simulation::seed::Seed;
-use testkit::simulation::{Case, Survey};
+use testkit::simulation::{Case, Repertoire as _, Survey};
 
 use crate::{simulation, stories};
 
@@ -35,7 +35,7 @@ impl Points {
     #[track_caller]
     fn check(&self) {
         assert!(self.cases.len() > 10, "{} writes", self.cases.len());
-        self.survey.play_all(&self.cases, |_| {}).check();
+        self.survey.play_all(&self.cases, &|_| {}).check();
     }
 
     #[track_caller]

@@ -2,6 +2,7 @@
 
 mod crashes;
 mod histories;
+mod invented;
 mod laws;
 mod replay;
 mod stories;

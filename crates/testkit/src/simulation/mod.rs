@@ -36,4 +36,4 @@ mod world;
 pub use order::Order;
 pub use process::Controller;
 pub use run::{End, History, Simulation};
-pub use survey::{Case, Failure, Findings, Survey, exhaustive};
+pub use survey::{Case, Failure, Findings, Invented, Repertoire, Survey, exhaustive};

@@ -60,6 +60,11 @@ impl Simulation {
         self.play(seed, schedule, Some(goal))
     }
 
+    /// A story with trouble of which nobody knows what it comes to without: its laws judge its end.
+    pub fn invented(&self, seed: Seed, schedule: &Schedule) -> History {
+        self.play(seed, schedule, None)
+    }
+
     fn play(&self, seed: Seed, schedule: &Schedule, goal: Option<&End>) -> History {
         listen_for_panics();
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,6 +1,6 @@
 //! What a Job asks for and what its pods are, read from the server's objects by themselves.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use testkit::Kind;
@@ -52,6 +52,33 @@ pub(super) fn pods_ever<'s>(state: &'s State, job: &Stored) -> Vec<&'s Stored> {
         }
     }
     pods
+}
+
+/// Pods of a Job with a version of which this holds, that version the last such one.
+pub(super) fn pods_that<'s>(state: &'s State, job: &Stored, holds: impl Fn(&Stored) -> bool) -> Vec<&'s Stored> {
+    let ever: BTreeSet<&str> = pods_ever(state, job).into_iter().map(Stored::uid).collect();
+    let versions = state.writes(Kind::POD).map(|write| &write.object);
+    let fit = versions.filter(|pod| ever.contains(pod.uid()) && holds(pod));
+    let last: BTreeMap<&str, &Stored> = fit.map(|pod| (pod.uid(), pod)).collect();
+    last.into_values().collect()
+}
+
+/// Pods whose success counts: somebody waited for it.
+pub(super) fn successes<'s>(state: &'s State, job: &Stored) -> Vec<&'s Stored> {
+    pods_that(state, job, |pod| has_succeeded(pod) && pod.has_finalizer(TRACKING))
+}
+
+/// Whether a pod is the one that the next pod of its index takes its counts from: it is counted once that is there (job J-126).
+pub(super) fn waits_for_a_successor(state: &State, pod: &Stored) -> bool {
+    let Some(job) = job_of(state, pod).filter(|job| job.at("/spec/backoffLimitPerIndex").is_number()) else {
+        return false;
+    };
+    let is_over = |index| completed(job).contains(&index) || failed_indexes(job).contains(&index);
+    let of_it = |index| {
+        let mut siblings = pods(state, job).into_iter().filter(move |pod| self::index(pod) == Some(index));
+        siblings.all(|other| other.has_ended() && (other.uid() == pod.uid() || !other.has_finalizer(TRACKING)))
+    };
+    !has_finished(job) && has_failed(pod) && index(pod).is_some_and(|index| !is_over(index) && of_it(index))
 }
 
 /// The pods of a Job that are there.
@@ -117,6 +144,11 @@ pub(super) fn has_failed(pod: &Stored) -> bool {
 /// Whether a pod counts as failed for its Job (job J-37).
 pub(super) fn counts_as_failed(job: &Stored, pod: &Stored) -> bool {
     has_failed(pod) || (!waits_for_ends(job) && pod.is_terminating() && !has_succeeded(pod))
+}
+
+/// Whether it also counts by the failure policy.
+pub(super) fn is_a_failure(job: &Stored, pod: &Stored) -> bool {
+    counts_as_failed(job, pod) && action(job, pod) != Some("Ignore")
 }
 
 pub(super) fn holds(job: &Stored, condition: &str) -> bool {

@@ -67,10 +67,7 @@ impl Pods {
             return comes_to_its_turn(job, &versions, &there, index);
         }
         let all = versions.iter().filter_map(|job| facts::completions(job)).max();
-        let done = facts::pods_ever(state, job)
-            .into_iter()
-            .filter(|pod| facts::has_succeeded(pod));
-        let (done, running) = (done.count(), there.len());
+        let (done, running) = (facts::successes(state, job).len(), there.len());
         match all {
             Some(all) if waits && i64::try_from(done + running).unwrap_or(i64::MAX) > all => Err(format!(
                 "{done} pods of {} have succeeded, {running} run, {all} are wanted",
@@ -127,9 +124,7 @@ fn is_surplus(state: &State, job: &Stored, pod: &Stored, there: &[&Stored]) -> b
         return true;
     }
     let parallelism = job.number("/spec/parallelism");
-    let ever = facts::pods_ever(state, job);
-    let done = ever.iter().filter(|pod| facts::has_succeeded(pod)).count();
-    let done = i64::try_from(done).unwrap_or(i64::MAX);
+    let done = i64::try_from(facts::successes(state, job).len()).unwrap_or(i64::MAX);
     let wanted = facts::completions(job).map_or(parallelism, |all| parallelism.min(all - done));
     let twice = facts::is_indexed(job)
         && there

@@ -95,6 +95,17 @@ impl Simulation {
     }
 }
 
+impl History {
+    /// Fails the test if another history is not the same, or if hardly anything happened.
+    #[track_caller]
+    pub fn check_same(&self, other: &Self) {
+        let difference = self.trace.first_difference(&other.trace);
+        assert!(difference.is_none(), "{}", difference.unwrap_or_default());
+        assert_eq!(self.verdict, other.verdict);
+        assert!(self.trace.len() > 20, "hardly anything happened:\n{}", self.trace);
+    }
+}
+
 /// Lets one event happen after the other until the judge has a verdict.
 async fn drive(world: &Shared, mut judge: Judge<'_>) -> Result<End, String> {
     let stir = lock(world).stir();

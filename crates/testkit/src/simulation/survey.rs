@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::run::{End, History, Simulation};
-use super::schedule::{Fault, Schedule, Side, When, shrunk};
+use super::schedule::{Schedule, shrunk};
 use super::seed::Seed;
 
 /// After so many failures no new history begins.
@@ -168,19 +168,6 @@ pub trait Repertoire: Sync {
             case,
         }
     }
-}
-
-/// A crash right before and right after every write of a story.
-pub fn exhaustive(survey: &Survey, story: usize) -> Vec<Case> {
-    let writes = survey.stories[story].1.tally.writes;
-    let points = (1..=writes).flat_map(|number| [Side::Before, Side::After].map(|side| (number, side)));
-    points
-        .map(|(number, side)| Case {
-            story,
-            seed: Seed(number),
-            schedule: Schedule::of(When::Write(number), Fault::Crash(side)),
-        })
-        .collect()
 }
 
 impl fmt::Display for Failure {

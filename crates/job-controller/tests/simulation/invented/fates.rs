@@ -40,9 +40,8 @@ impl Nature {
     }
 
     pub(super) fn fate(&self, pod: &Beginning<'_>, stream: &Stream) -> Fate {
-        let is_past = pod.number >= self.bad
-            || (pod.index().is_some() && pod.attempt >= self.bad_of_index)
-            || pod.restarts >= 3;
+        let is_past =
+            pod.number >= self.bad || (pod.index().is_some() && pod.attempt >= self.bad_of_index) || pod.restarts >= 3;
         let takes = stream.millis(&(50..=self.takes));
         let chance = stream.between(&(0..=99));
         if stream.between(&(0..=99)) < self.stays {

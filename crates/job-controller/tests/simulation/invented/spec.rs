@@ -70,7 +70,8 @@ impl Spec {
         if self.is_suspended {
             manifest = manifest.suspended();
         }
-        let with = |manifest: Job, (field, value): &(&str, Value)| manifest.set(&format!("/spec/{field}"), value.clone());
+        let with =
+            |manifest: Job, (field, value): &(&str, Value)| manifest.set(&format!("/spec/{field}"), value.clone());
         self.fields.iter().fold(manifest, with)
     }
 }
@@ -113,12 +114,17 @@ impl Drawing<'_> {
             self.set("backoffLimit", *self.stream.pick(&[0, 1, 2, 4]));
         }
         if self.stream.one_in(3) {
-            let rules: Vec<Value> = (0..self.stream.between(&(1..=3))).map(|_| self.rule(per_index)).collect();
+            let rules: Vec<Value> = (0..self.stream.between(&(1..=3)))
+                .map(|_| self.rule(per_index))
+                .collect();
             self.set("podFailurePolicy", json!({"rules": rules}));
             return;
         }
         if self.stream.one_in(2) {
-            self.set("podReplacementPolicy", *self.stream.pick(&["Failed", "TerminatingOrFailed"]));
+            self.set(
+                "podReplacementPolicy",
+                *self.stream.pick(&["Failed", "TerminatingOrFailed"]),
+            );
         }
         if !per_index && self.stream.one_in(4) {
             self.set("template/spec/restartPolicy", "OnFailure");

@@ -6,8 +6,10 @@ use testkit::Kind;
 use testkit::object::Stored;
 use testkit::record::{Change, State};
 use testkit::simulation::oracle::{Asking, Oracle};
+use testkit::simulation::schedule::Schedule;
 
-use super::facts::{self, Shown};
+use super::basis::Basis;
+use super::facts;
 
 /// What a pod is counted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +32,7 @@ impl As {
 /// What has been counted so far.
 #[derive(Default)]
 pub(super) struct Account {
-    /// What whoever has written last has been shown.
-    shown: Shown,
-    /// What whoever has written the status of a Job last had been shown by then: what follows in the same turn was decided on no
-    /// more than that.
-    decided_on: BTreeMap<String, Shown>,
+    basis: Basis,
     /// Pods in the lists of a status.
     listed: BTreeMap<String, As>,
     /// Pods that were in a list and are in a counter since.
@@ -45,10 +43,7 @@ pub(super) struct Account {
 
 impl Oracle for Account {
     fn asked(&mut self, asking: &Asking<'_>) -> Result<(), String> {
-        self.shown = Shown::to(asking);
-        if asking.asked.plural == "jobs" {
-            self.decided_on.insert(asking.asked.name.clone(), self.shown);
-        }
+        self.basis.asked(asking);
         Ok(())
     }
 
@@ -83,6 +78,13 @@ impl Oracle for Account {
 }
 
 impl Account {
+    pub(super) fn under(schedule: &Schedule) -> Self {
+        Self {
+            basis: Basis::under(schedule),
+            ..Self::default()
+        }
+    }
+
     /// A status was written.
     fn told(&mut self, state: &State, before: &Stored, job: &Stored) -> Result<(), String> {
         for how in As::ALL {
@@ -125,7 +127,7 @@ impl Account {
         let is_so = match how {
             As::Succeeded => facts::has_succeeded(pod),
             As::Failed => {
-                let seen = facts::pod_at(state, pod, self.shown.pods).unwrap_or(pod);
+                let seen = facts::pod_at(state, pod, self.basis.of(job).pods).unwrap_or(pod);
                 let is_killed = killed && facts::action(job, pod) != Some("Ignore");
                 is_killed || facts::is_a_failure(job, pod) || facts::is_a_failure(job, seen)
             }
@@ -162,11 +164,11 @@ impl Account {
         if facts::has_succeeded(pod) && by_index.is_some_and(|index| facts::completed(job).contains(&index)) {
             return Ok(());
         }
-        let seen = facts::pod_at(state, pod, self.shown.pods).unwrap_or(pod);
-        let versions = facts::versions_from(state, job, self.shown.jobs);
+        let seen = facts::pod_at(state, pod, self.basis.of(job).pods).unwrap_or(pod);
+        let versions = facts::versions_from(state, job, self.basis.of(job).jobs);
         // A surplus pod that ends while it is removed counts for nothing (job J-52).
-        let decided_on = self.decided_on.get(job.name()).copied().unwrap_or_default();
-        let was_active = facts::pod_at(state, pod, decided_on.pods).is_some_and(Stored::is_active);
+        let turn = self.basis.of_turn(job).pods;
+        let was_active = facts::pod_at(state, pod, turn).is_some_and(Stored::is_active);
         let has_no_part = versions.iter().any(|job| !facts::takes_part(job, pod));
         let given_up = by_index.is_some_and(|index| facts::failed_indexes(job).contains(&index));
         let is_right = facts::holds(job, "SuccessCriteriaMet")

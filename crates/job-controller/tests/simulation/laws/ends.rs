@@ -68,7 +68,10 @@ impl Case<'_> {
     }
 
     fn reason(&self, condition: &str) -> Option<String> {
-        let condition = self.job.condition(condition).filter(|found| found["status"] == "True")?;
+        let condition = self
+            .job
+            .condition(condition)
+            .filter(|found| found["status"] == "True")?;
         condition["reason"].as_str().map(str::to_owned)
     }
 
@@ -80,7 +83,9 @@ impl Case<'_> {
         let (complete, failed) = (self.reason("Complete"), self.reason("Failed"));
         let is_right = match (&complete, &failed) {
             (Some(reason), None) if reason == "SuccessPolicy" => self.has_succeeded_enough(),
-            (Some(reason), None) if reason == "CompletionsReached" => self.versions().iter().any(|job| self.is_done(job)),
+            (Some(reason), None) if reason == "CompletionsReached" => {
+                self.versions().iter().any(|job| self.is_done(job))
+            }
             (None, Some(reason)) => self.is_right_failure(reason),
             _ => false,
         };
@@ -136,9 +141,16 @@ impl Case<'_> {
         let rules = self.job.at("/spec/successPolicy/rules").as_array();
         rules.into_iter().flatten().any(|rule| {
             let named = rule["succeededIndexes"].as_str().map(facts::indexes);
-            let of_them = named.as_ref().map_or(done.len(), |named| done.intersection(named).count());
-            let count = rule["succeededCount"].as_u64().and_then(|count| usize::try_from(count).ok());
-            of_them >= count.or_else(|| named.as_ref().map(BTreeSet::len)).unwrap_or(usize::MAX)
+            let of_them = named
+                .as_ref()
+                .map_or(done.len(), |named| done.intersection(named).count());
+            let count = rule["succeededCount"]
+                .as_u64()
+                .and_then(|count| usize::try_from(count).ok());
+            of_them
+                >= count
+                    .or_else(|| named.as_ref().map(BTreeSet::len))
+                    .unwrap_or(usize::MAX)
         })
     }
 
@@ -168,8 +180,12 @@ impl Case<'_> {
         }
         let wanted = self.wanted();
         let told = job.count("active");
-        (active != wanted || told != active || facts::holds(job, "Suspended"))
-            .then(|| format!("has {active} active pods, tells {told}, {wanted} are wanted: {}", job.at("/status")))
+        (active != wanted || told != active || facts::holds(job, "Suspended")).then(|| {
+            format!(
+                "has {active} active pods, tells {told}, {wanted} are wanted: {}",
+                job.at("/status")
+            )
+        })
     }
 
     /// How many pods an open Job has.

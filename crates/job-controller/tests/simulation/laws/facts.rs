@@ -6,27 +6,10 @@ use serde_json::Value;
 use testkit::Kind;
 use testkit::object::Stored;
 use testkit::record::{Change, State};
-use testkit::simulation::oracle::Asking;
 
 /// The finalizer of pods that are still to be counted.
 pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
-
-/// Up to which versions a process has been shown pods and Jobs.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Shown {
-    pub(super) pods: u64,
-    pub(super) jobs: u64,
-}
-
-impl Shown {
-    pub(super) fn to(asking: &Asking<'_>) -> Self {
-        Self {
-            pods: (asking.seen)(Kind::POD),
-            jobs: (asking.seen)(Kind::JOB),
-        }
-    }
-}
 
 /// The uid of the Job that controls a pod.
 pub(super) fn owner(pod: &Stored) -> Option<&str> {
@@ -75,7 +58,9 @@ pub(super) fn waits_for_a_successor(state: &State, pod: &Stored) -> bool {
     };
     let is_over = |index| completed(job).contains(&index) || failed_indexes(job).contains(&index);
     let of_it = |index| {
-        let mut siblings = pods(state, job).into_iter().filter(move |pod| self::index(pod) == Some(index));
+        let mut siblings = pods(state, job)
+            .into_iter()
+            .filter(move |pod| self::index(pod) == Some(index));
         siblings.all(|other| other.has_ended() && (other.uid() == pod.uid() || !other.has_finalizer(TRACKING)))
     };
     !has_finished(job) && has_failed(pod) && index(pod).is_some_and(|index| !is_over(index) && of_it(index))
@@ -97,12 +82,12 @@ pub(super) fn versions_from<'s>(state: &'s State, job: &Stored, seen: u64) -> Ve
     all.into_iter().skip(known).collect()
 }
 
-/// A pod as it was at version `seen`; none if it was not there yet.
+/// A pod as it was at version `seen`, or as it was first.
 pub(super) fn pod_at<'s>(state: &'s State, pod: &Stored, seen: u64) -> Option<&'s Stored> {
     let versions = state.writes(Kind::POD).map(|write| &write.object);
-    versions
-        .filter(|version| version.uid() == pod.uid() && version.version() <= seen)
-        .last()
+    let of_it: Vec<&Stored> = versions.filter(|version| version.uid() == pod.uid()).collect();
+    let known = of_it.iter().rposition(|version| version.version() <= seen).unwrap_or(0);
+    of_it.get(known).copied()
 }
 
 pub(super) fn is_indexed(job: &Stored) -> bool {

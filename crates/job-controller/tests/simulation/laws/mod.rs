@@ -1,6 +1,7 @@
 //! What must hold at every moment, whatever goes wrong, and in the end.
 
 mod account;
+mod basis;
 mod ends;
 mod facts;
 mod pods;
@@ -13,8 +14,8 @@ use self::ends::Ends;
 use self::pods::Pods;
 
 /// The laws of every story.
-pub(crate) fn all(_schedule: &Schedule) -> Vec<Box<dyn Oracle>> {
-    vec![Box::new(Account::default()), Box::new(Pods::default())]
+pub(crate) fn all(schedule: &Schedule) -> Vec<Box<dyn Oracle>> {
+    vec![Box::new(Account::under(schedule)), Box::new(Pods::under(schedule))]
 }
 
 /// The laws where nobody knows the end.

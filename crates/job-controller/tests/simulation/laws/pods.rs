@@ -8,21 +8,22 @@ use testkit::object::Stored;
 use testkit::proxy::Verb;
 use testkit::record::{Change, State};
 use testkit::simulation::oracle::{Asking, Oracle};
+use testkit::simulation::schedule::Schedule;
 
-use super::facts::{self, Shown};
+use super::basis::Basis;
+use super::facts;
 
 /// What happens to pods.
 #[derive(Default)]
 pub(super) struct Pods {
-    /// What whoever has written last has been shown.
-    shown: Shown,
+    basis: Basis,
     /// Jobs whose pods were killed: their end must follow.
     ending: BTreeSet<String>,
 }
 
 impl Oracle for Pods {
     fn asked(&mut self, asking: &Asking<'_>) -> Result<(), String> {
-        self.shown = Shown::to(asking);
+        self.basis.asked(asking);
         let asked = asking.asked;
         match (asked.verb, &*asked.plural) {
             (Verb::Delete, "pods") => self.pod_goes(asking.state, &asked.name),
@@ -52,8 +53,15 @@ impl Oracle for Pods {
 }
 
 impl Pods {
+    pub(super) fn under(schedule: &Schedule) -> Self {
+        Self {
+            basis: Basis::under(schedule),
+            ..Self::default()
+        }
+    }
+
     fn pod_comes(&self, state: &State, job: &Stored, pod: &Stored) -> Result<(), String> {
-        let versions = facts::versions_from(state, job, self.shown.jobs);
+        let versions = facts::versions_from(state, job, self.basis.of(job).jobs);
         let waits = facts::waits_for_ends(job);
         let there: Vec<&Stored> = facts::pods(state, job)
             .into_iter()
@@ -84,18 +92,25 @@ impl Pods {
         let Some(job) = facts::job_of(state, pod) else {
             return Err(format!("{name} is deleted, which no Job controls"));
         };
+        let shown = self.basis.of_turn(job).pods;
+        let was_let_go = facts::pod_at(state, pod, shown).is_some_and(|pod| !pod.has_finalizer(facts::TRACKING));
         if pod.has_finalizer(facts::TRACKING) {
             self.ending.insert(job.uid().to_owned());
             return Ok(());
         }
-        let versions = facts::versions_from(state, job, self.shown.jobs);
+        let versions = facts::versions_from(state, job, self.basis.of(job).jobs);
         let active = |pod: &&Stored| {
-            let seen = facts::pod_at(state, pod, self.shown.pods);
+            let seen = facts::pod_at(state, pod, self.basis.of(job).pods);
             pod.is_active() || seen.is_some_and(Stored::is_active)
         };
         let there: Vec<&Stored> = facts::pods(state, job).into_iter().filter(active).collect();
         let surplus = |job: &&Stored| is_surplus(state, job, pod, &there);
         if versions.iter().any(surplus) {
+            return Ok(());
+        }
+        if was_let_go {
+            // Left over by a turn that did not come to its end: it goes with its Job.
+            self.ending.insert(job.uid().to_owned());
             return Ok(());
         }
         Err(format!("{name} is deleted, {} pods are active", there.len()))

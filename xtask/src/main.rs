@@ -44,7 +44,7 @@ enum Command {
     Cluster(cluster::Command),
     /// Show the controllers at work on a cluster of their own.
     Demo(demo::Args),
-    /// Bring a large Deployment up, roll it, and print what that took.
+    /// Bring a large Deployment up and roll it, or let thousands of Jobs run, and print what that took.
     Bench(bench::Args),
     /// Run everything that has to hold, from cheap to dear.
     #[command(alias = "ci")]

@@ -14,6 +14,7 @@ use crate::job::{Manager, Serves, words};
 /// `--controllers=*,-job-controller,-ttl-after-finished-controller`, or with --managed-by beside them.
 #[derive(Clone, Debug, Parser)]
 #[command(name = crate::PROGRAM.name, version)]
+#[command(mut_arg("workers", |workers| workers.default_value(WORKERS)))]
 pub struct Args {
     #[command(flatten)]
     controllers: LoopArgs<Controller>,
@@ -24,6 +25,10 @@ pub struct Args {
     #[command(flatten)]
     run: RunArgs,
 }
+
+/// How many Jobs are worked on at once. A turn of a Job with one pod waits for one write after the other: with upstream's five
+/// (J-2) thousands of them would queue behind one another. `--max-inflight-writes` bounds what the server gets at once.
+const WORKERS: &str = "50";
 
 /// A loop of this binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -170,6 +175,18 @@ mod tests {
         assert_eq!(lease("example.com/jobs"), "job-controller-example-com-jobs-897123895");
         assert_ne!(lease("a.b/c"), lease("a-b/c"));
         assert_eq!(adler32(b"Wikipedia"), 300_286_872);
+    }
+
+    // proves: field/FR-JB-14
+    #[test]
+    fn as_many_jobs_are_worked_on_at_once_as_writes_may_be_on_their_way() {
+        let default = |name: &str| {
+            let command = Args::command();
+            let flag = command.get_arguments().find(|flag| flag.get_id() == name).unwrap();
+            flag.get_default_values().to_vec()
+        };
+        assert_eq!(default("workers"), ["50"]);
+        assert_eq!(default("workers"), default("max_inflight_writes"));
     }
 
     #[test]

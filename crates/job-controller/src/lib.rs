@@ -67,9 +67,9 @@ fn install_jobs(site: &mut Site, jobs: &mut Cache<Job>, pods: &mut Cache<Pod>, s
         of_jobs.observe_job(delta, &own);
     }));
     pods.subscribe(Box::new(move |delta| of_pods.observe_pod(delta)));
-    let owners = jobs.store();
+    let (owners, others) = (jobs.store(), pods.store());
     jobs.subscribe(wakes.on(job::watches::of_job));
-    pods.subscribe(wakes.on(move |delta| job::watches::of_pod(delta, &owners)));
+    pods.subscribe(wakes.on(move |delta| job::watches::of_pod(delta, &owners, &others)));
 }
 
 fn install_orphans(site: &mut Site, jobs: &mut Cache<Job>, pods: &mut Cache<Pod>, serves: &Serves) {

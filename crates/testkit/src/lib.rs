@@ -6,6 +6,7 @@
 //!   version of every object stored there.
 //! - [`kubelet`] plays scheduler and kubelet: it binds pods, reports them ready or failed, and ends them.
 //! - [`cluster`] lets a test stop and start the components of a cluster.
+//! - [`reign`] lets upstream's controllers and ours follow one another there; [`pair`] runs two instances with one Lease.
 //! - [`proxy`] stands between a controller and its server, records what is asked and makes trouble.
 //! - [`parity`] plays one script twice, with the controller under test and with upstream's, and compares.
 //! - [`controller`] runs the program under test with the rights of its own service account and reads its metrics.
@@ -30,10 +31,12 @@ pub mod kubelet;
 mod leash;
 pub mod metrics;
 pub mod object;
+pub mod pair;
 pub mod parity;
 mod program;
 pub mod proxy;
 pub mod record;
+pub mod reign;
 mod rest;
 mod rollout;
 mod scene;

@@ -19,6 +19,8 @@ pub struct Program {
     pub chart: &'static str,
     /// The name of its chart's release and of its service account.
     pub(crate) release: &'static str,
+    /// Names by which kube-controller-manager knows the controllers that it replaces.
+    pub(crate) replaces: &'static [&'static str],
     /// Values that its chart is given, such as `args.managedBy=example.com/x`.
     pub(crate) values: &'static [&'static str],
 }
@@ -29,9 +31,16 @@ impl Program {
         Self {
             name,
             chart,
+            replaces: &[],
             release: name,
             values: &[],
         }
+    }
+
+    /// The same in the place of these controllers of kube-controller-manager.
+    #[must_use]
+    pub const fn in_place_of(self, replaces: &'static [&'static str]) -> Self {
+        Self { replaces, ..self }
     }
 
     /// The same with the rights of a release of its own, whose chart is given these values.

@@ -11,6 +11,7 @@ use super::certificates::{ADMIN, Certificates};
 use super::components::{Component, Plan};
 use super::kubectl::Kubectl;
 use super::launch::Launch;
+use super::parts::Part;
 use super::process::Process;
 use super::spec::ClusterSpec;
 use super::state::State;
@@ -109,6 +110,16 @@ impl Cluster {
         let log = launch.log(&self.dir);
         let child = self.start_process(launch)?;
         Ok(Guest { child, log })
+    }
+
+    /// End kube-controller-manager at once.
+    pub(crate) fn stop_controller_manager(&self) -> Result<()> {
+        self.state.stop(Part::KubeControllerManager)
+    }
+
+    /// Start kube-controller-manager without these controllers; it was stopped.
+    pub(crate) fn start_controller_manager(&mut self, without: &[String]) -> Result<()> {
+        self.state.start(&self.dir, Part::KubeControllerManager, Some(without))
     }
 
     /// Let the cluster live on after this process; return the administrator's kubeconfig.

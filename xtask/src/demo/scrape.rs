@@ -39,6 +39,21 @@ pub(crate) fn sum(metrics: &str, series: &str) -> f64 {
     samples(metrics, series).map(|(_, value)| value).sum()
 }
 
+/// The sum of those samples of `series` that have all these labels.
+pub(crate) fn sum_where(metrics: &str, series: &str, labels: &[(&str, &str)]) -> f64 {
+    let wanted: Vec<String> = labels
+        .iter()
+        .map(|(name, value)| format!("{name}=\"{value}\""))
+        .collect();
+    samples(metrics, series)
+        .filter(|(labels, _)| {
+            let has = |pair: &String| labels.split(',').any(|label| label == pair);
+            wanted.iter().all(has)
+        })
+        .map(|(_, value)| value)
+        .sum()
+}
+
 /// Labels (without braces) and value of each sample.
 fn samples<'a>(metrics: &'a str, series: &'a str) -> impl Iterator<Item = (&'a str, f64)> {
     metrics.lines().filter_map(move |line| {
@@ -66,6 +81,14 @@ mod tests {
             sums.into_iter().collect::<Vec<_>>(),
             [("GET".to_owned(), 4.0), ("POST".to_owned(), 2.0)]
         );
+    }
+
+    #[test]
+    fn samples_are_summed_that_have_all_labels() {
+        let count = |labels: &[(&str, &str)]| sum_where(METRICS, "requests_total", labels);
+        assert!((count(&[("method", "GET")]) - 4.0).abs() < f64::EPSILON);
+        assert!((count(&[("code", "200"), ("method", "GET")]) - 3.0).abs() < f64::EPSILON);
+        assert!(count(&[("code", "20"), ("method", "GET")]).abs() < f64::EPSILON);
     }
 
     #[test]

@@ -67,7 +67,7 @@ struct Replica {
 impl Stage {
     /// Builds what is needed and starts it, except for the replicas. kube-controller-manager leaves to them what they reconcile.
     pub(crate) fn set(places: &Places, name: &str, profile: Profile, roles: &[Role]) -> Result<Self> {
-        build(profile)?;
+        build(profile, roles)?;
         let loops: Vec<String> = roles.iter().flat_map(|role| role.loops).map(str::to_owned).collect();
         let controllers = all_but(&loops);
         let tools = Tools::resolve(places, &[Tool::Kubectl, Tool::Helm])?;
@@ -107,6 +107,16 @@ impl Stage {
             print!("{}", indented(&String::from_utf8_lossy(text)));
         }
         Ok(())
+    }
+
+    /// The directory of the cluster's files.
+    pub(crate) fn dir(&self) -> &Path {
+        self.cluster.dir()
+    }
+
+    /// A call of kubectl that the caller starts and ends.
+    pub(crate) fn watching(&self, args: &[&str]) -> Result<Command> {
+        self.command(Tool::Kubectl, args)
     }
 
     /// Runs kubectl and returns what it prints.
@@ -180,6 +190,14 @@ impl Stage {
         replica.process.kill()
     }
 
+    /// Has kube-controller-manager run all its controllers again. Every replica must have been killed.
+    pub(crate) fn give_back(&mut self) -> Result<()> {
+        self.cluster.stop_controller_manager()?;
+        // The one that was ended has left its Lease; waiting for its end would only take time.
+        self.quietly(&["delete", "lease", "kube-controller-manager", "--namespace=kube-system"])?;
+        self.cluster.start_controller_manager(&[])
+    }
+
     /// What a replica says of itself.
     pub(crate) fn metrics(&self, replica: usize) -> Result<String> {
         let log = self.replica(replica)?.process.log();
@@ -231,16 +249,20 @@ impl Stage {
     }
 }
 
-/// Builds all binaries at once, as the tests do, so that both share what was compiled.
-fn build(profile: Profile) -> Result<()> {
+/// Builds the controllers: as they are shipped only those that are wanted, else all binaries at once, as the tests do, so that both
+/// share what was compiled.
+fn build(profile: Profile, roles: &[Role]) -> Result<()> {
     let progress = Progress::start("building the controllers");
-    let release = (profile == Profile::Release).then_some("--release");
-    let status = Command::new("cargo")
-        .args(["build", "--quiet", "--locked", "--workspace", "--bins"])
-        .args(release)
-        .current_dir(places::repository())
-        .status()
-        .context("cargo")?;
+    let mut command = Command::new("cargo");
+    command.args(["build", "--quiet", "--locked"]);
+    match profile {
+        Profile::Dev => command.args(["--workspace", "--bins"]),
+        Profile::Release => {
+            let packages = roles.iter().flat_map(|role| ["--package", role.controller]);
+            command.arg("--release").args(packages)
+        }
+    };
+    let status = command.current_dir(places::repository()).status().context("cargo")?;
     if !status.success() {
         bail!("the controllers do not build");
     }

@@ -71,6 +71,16 @@ impl<G: Eq + Hash, T: Object> Index<G, T> {
         }
     }
 
+    /// True if `group` has such an object.
+    pub(super) fn any<Q>(&self, group: &Q, mut such: impl FnMut(&T) -> bool) -> bool
+    where
+        G: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        let mut members = self.0.get(group).into_iter().flat_map(Shelf::iter);
+        members.any(|member| such(member))
+    }
+
     /// All objects of `group` in the order of their keys.
     pub(super) fn members<Q>(&self, group: &Q) -> Vec<Arc<T>>
     where

@@ -66,6 +66,11 @@ impl<T: Object> Store<T> {
         self.shelves.read().by_controller.members(owner)
     }
 
+    /// True if such an object has a controller with this uid.
+    pub fn controls_any(&self, owner: &Uid, such: impl FnMut(&T) -> bool) -> bool {
+        self.shelves.read().by_controller.any(owner, such)
+    }
+
     /// How many objects with this controller exist of which no state is known, because none could be decoded. Who counts an
     /// owner's objects does not see them; to replace them would be to make another with every look.
     pub fn unread_of(&self, owner: &Uid) -> usize {

@@ -37,7 +37,8 @@ use workload_core::id::Kind;
 const PROGRAM: Program = Program::new(
     "deployment-controller",
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../charts/deployment-controller"),
-);
+)
+.in_place_of(&["deployment", "replicaset"]);
 
 /// Runs a test with the controllers at work.
 fn scenario(body: impl AsyncFnOnce(&mut Scene)) {

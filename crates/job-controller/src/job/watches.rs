@@ -2,7 +2,7 @@
 //! the event handlers of upstream's Job controller.
 //!
 //! Upstream waits a second after every change of a pod, so that a burst of them costs one turn. Here only those wait that have
-//! something to wait for: the end of a Job's only pod is looked at without delay.
+//! something to wait for: the end of a Job's last pod that ran is looked at without delay.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,29 +35,28 @@ pub fn of_job(delta: &Delta<Job>) -> Vec<Due> {
     }
 }
 
-/// A change of a pod wakes the Jobs that own it, have owned it or could adopt it (J-15, J-16).
-pub fn of_pod(delta: &Delta<Pod>, jobs: &Store<Job>) -> Vec<Due> {
+/// A change of a pod wakes the Jobs that own it, have owned it or could adopt it (J-15, J-16). `pods` shows the change already.
+pub fn of_pod(delta: &Delta<Pod>, jobs: &Store<Job>, pods: &Store<Pod>) -> Vec<Due> {
     match delta {
         Delta::Removed { last } => owner(last, jobs)
-            .map(|job| (key(&job), soon(&job)))
+            .map(|job| (key(&job), soon(&job, last, pods)))
             .into_iter()
             .collect(),
         Delta::Applied { old, new } => {
             let old = old.as_deref();
             let left = old.filter(|old| old.meta.controller != new.meta.controller);
             let former = left.and_then(|old| owner(old, jobs)).map(|job| (key(&job), BATCH));
-            former.into_iter().chain(current(old, new, jobs)).collect()
+            former.into_iter().chain(current(old, new, jobs, pods)).collect()
         }
     }
 }
 
 /// Whoever has to do with the pod as it is now.
-fn current(old: Option<&Pod>, new: &Pod, jobs: &Store<Job>) -> Vec<Due> {
+fn current(old: Option<&Pod>, new: &Pod, jobs: &Store<Job>, pods: &Store<Pod>) -> Vec<Due> {
     if new.meta.controller.is_some() {
         let Some(job) = owner(new, jobs) else { return Vec::new() };
-        let is_over = |pod: &Pod| pod.is_finished() || pod.meta.is_terminating();
         let has_ended = is_over(new) && !old.is_some_and(is_over);
-        let wait = if has_ended { soon(&job) } else { BATCH };
+        let wait = if has_ended { soon(&job, new, pods) } else { BATCH };
         return vec![(key(&job), wait)];
     }
     let unchanged = |old: &Pod| old.meta.labels == new.meta.labels && old.meta.controller == new.meta.controller;
@@ -73,10 +72,18 @@ fn current(old: Option<&Pod>, new: &Pod, jobs: &Store<Job>) -> Vec<Due> {
     adopters.iter().map(|job| (key(job), BATCH)).collect()
 }
 
-/// A Job with one pod has nothing to gather.
-fn soon(job: &Job) -> Duration {
-    let there = i64::from(job.status.active) + i64::from(job.status.terminating.unwrap_or_default());
-    if there <= 1 { NOW } else { BATCH }
+/// Where every other pod has ended there is nothing to gather: after the end of the only one, or of the last of a round.
+fn soon(job: &Job, ended: &Pod, pods: &Store<Pod>) -> Duration {
+    let is_to_come = |pod: &Pod| !pod.is_finished() && pod.meta.uid != ended.meta.uid;
+    if pods.controls_any(&job.meta.uid, is_to_come) {
+        BATCH
+    } else {
+        NOW
+    }
+}
+
+fn is_over(pod: &Pod) -> bool {
+    pod.is_finished() || pod.meta.is_terminating()
 }
 
 /// The pods that nobody counts any more because of this change of one of them: to be looked at by the clean-up of finalizers

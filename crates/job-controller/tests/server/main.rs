@@ -8,12 +8,15 @@ mod claims;
 mod clients;
 mod deletion;
 mod ends;
+mod facts;
 mod failure_policy;
 mod faults;
+mod fence;
 mod indexed;
 mod managed;
 mod many;
 mod opt_ins;
+mod outages;
 mod parity;
 mod per_index;
 mod queue;
@@ -30,7 +33,8 @@ use testkit::{Kind, Program, Scene, Subject};
 const PROGRAM: Program = Program::new(
     "job-controller",
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../charts/job-controller"),
-);
+)
+.in_place_of(&["job", "ttl-after-finished"]);
 
 /// The finalizer of pods that have still to be counted.
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
@@ -74,6 +78,11 @@ fn status_writes(state: &State) -> usize {
         .writes(Kind::JOB)
         .filter(|write| write.object.name() == "work" && write.before.is_some() && write.changed("/status"))
         .count()
+}
+
+/// How many pods wait to be counted.
+fn uncounted(state: &State) -> usize {
+    state.pods().iter().filter(|pod| pod.has_finalizer(TRACKING)).count()
 }
 
 /// Waits until Job `work` has this many active pods, and returns their names.

@@ -3,52 +3,23 @@
 use std::time::Duration;
 
 use testkit::builders::{Manifest as _, job};
-use testkit::cluster::{Cluster, Part, alone};
-use testkit::controller::Controller;
+use testkit::cluster::{Cluster, alone};
 use testkit::object::Stored;
 use testkit::record::{Change, State};
+use testkit::reign::Reign;
 use testkit::{Kind, Scene, Subject, names, on};
 
 use crate::{PROGRAM, TRACKING, active, counts, end, has_ended};
 
-/// Names by which kube-controller-manager knows the controllers that ours replace.
-const OURS: [&str; 2] = ["job", "ttl-after-finished"];
-
-/// Who reconciles the cluster's Jobs, until it ends.
-enum Reign {
-    Upstream,
-    Ours(Controller),
-}
-
-impl Reign {
-    /// Waits until the new one has begun to work. Nobody else may reconcile.
-    async fn begin(cluster: &Cluster, subject: Subject) -> Self {
-        let begun = match subject {
-            Subject::Upstream | Subject::Nobody => {
-                cluster.upstream_without(&[]).await;
-                Self::Upstream
-            }
-            Subject::Ours => {
-                cluster.upstream_without(&OURS).await;
-                Self::Ours(cluster.start_program(&PROGRAM, &[]).await)
-            }
-        };
-        on(cluster.server(), async |scene| {
-            scene.create(job("probe").suspended()).await;
-            let suspended = |state: &State| state.job("probe").unwrap().says("Suspended") == "True JobSuspended";
-            scene.until("the new one is at work", suspended).await;
-        })
-        .await;
-        begun
-    }
-
-    /// Ends it as a crash does.
-    async fn crash(self, cluster: &Cluster) {
-        match self {
-            Self::Upstream => cluster.stop(Part::ControllerManager).await,
-            Self::Ours(controller) => controller.kill(),
-        }
-    }
+/// Waits until the new one has begun to work. Nobody else may reconcile.
+async fn begin(cluster: &Cluster, subject: Subject) -> Reign {
+    let begun = match subject {
+        Subject::Upstream | Subject::Nobody => Reign::of_upstream(cluster, &[]).await,
+        Subject::Ours => Reign::of_ours(cluster, &PROGRAM, &[]).await,
+    };
+    let suspended = |state: &State| state.job("probe").unwrap().says("Suspended") == "True JobSuspended";
+    begun.is_at_work(cluster, job("probe").suspended(), suspended).await;
+    begun
 }
 
 /// Two of the pods wait to be counted: one of them stands in the status already, the other one does not.
@@ -65,14 +36,14 @@ async fn leave_uncounted(scene: &Scene, pods: &[String]) {
 fn uncounted_pods_change_hands(from: Subject, to: Subject) {
     alone(async |cluster| {
         on(cluster.server(), async |scene| {
-            let before = Reign::begin(cluster, from).await;
+            let before = begin(cluster, from).await;
             scene.create(job("work").parallelism(4).completions(4)).await;
             let pods = active(scene, 4).await;
             before.crash(cluster).await;
             leave_uncounted(scene, &pods).await;
             end(scene, &pods[2], 1).await;
 
-            let after = Reign::begin(cluster, to).await;
+            let after = begin(cluster, to).await;
             scene
                 .until("all three are counted", |state| {
                     let [.., succeeded, failed] = counts(state);
@@ -121,7 +92,7 @@ fn pods_that_we_have_not_counted_are_counted_by_upstream_once() {
 fn jobs_at_rest_change_hands_twice_without_a_write() {
     alone(async |cluster| {
         on(cluster.server(), async |scene| {
-            let upstream = Reign::begin(cluster, Subject::Upstream).await;
+            let upstream = begin(cluster, Subject::Upstream).await;
             scene.create(job("running").parallelism(3).completions(3)).await;
             scene.create(job("waiting").suspended()).await;
             scene.create(job("parts").indexed(2).parallelism(2)).await;
@@ -139,12 +110,12 @@ fn jobs_at_rest_change_hands_twice_without_a_write() {
             let at_rest = scene.look(writes);
 
             upstream.crash(cluster).await;
-            let ours = Reign::begin(cluster, Subject::Ours).await;
+            let ours = begin(cluster, Subject::Ours).await;
             scene.quiet_for(Duration::from_secs(3)).await;
             assert_eq!(scene.look(writes), at_rest, "we have written");
 
             ours.crash(cluster).await;
-            let upstream = Reign::begin(cluster, Subject::Upstream).await;
+            let upstream = begin(cluster, Subject::Upstream).await;
             scene.quiet_for(Duration::from_secs(3)).await;
             assert_eq!(scene.look(writes), at_rest, "upstream has written");
             upstream.crash(cluster).await;

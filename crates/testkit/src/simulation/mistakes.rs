@@ -17,8 +17,8 @@ pub struct Played {
 }
 
 impl Played {
-    /// Every story undisturbed; then by turns a random history, and trouble at a write: what is rare among the ones may be
-    /// frequent among the others.
+    /// Every story undisturbed; then by turns a random history, a crash point, and other trouble at a write: what is rare among
+    /// the ones may be frequent among the others.
     pub fn of(
         (crash, crashes): (Survey, Vec<Case>),
         (random, by_chance): (impl Repertoire + 'static, Vec<Case>),
@@ -32,17 +32,22 @@ impl Played {
         };
         let stories = (0..crash.stories().len()).map(undisturbed).collect();
         let mut cases: Vec<_> = numbered(0, stories).collect();
-        let mut every_write: Vec<_> = numbered(0, crashes).collect();
+        let mut at_writes = Vec::new();
         let mut sources: Vec<(&str, Box<dyn Repertoire>)> =
             vec![("crash point", Box::new(crash)), ("random trouble", Box::new(random))];
         for Points { survey, cases } in points {
-            every_write.extend(numbered(sources.len(), cases));
+            at_writes.extend(numbered(sources.len(), cases));
             sources.push(("trouble at a write", Box::new(survey)));
         }
-        // Neighbours show the same.
-        every_write.sort_by_key(|(_, case)| case.seed.mixed(&case.schedule.to_string()));
-        let by_chance = numbered(1, by_chance).enumerate();
-        let mut disturbed: Vec<_> = by_chance.chain(every_write.into_iter().enumerate()).collect();
+        let turns = [
+            numbered(1, by_chance).collect(),
+            shuffled(numbered(0, crashes).collect()),
+            shuffled(at_writes),
+        ];
+        let mut disturbed: Vec<_> = turns
+            .into_iter()
+            .flat_map(|cases: Vec<(usize, Case)>| cases.into_iter().enumerate())
+            .collect();
         disturbed.sort_by_key(|(turn, _)| *turn);
         cases.extend(disturbed.into_iter().map(|(_, case)| case));
         Self { sources, cases }
@@ -91,6 +96,12 @@ impl Played {
             ))
         })
     }
+}
+
+/// Neighbours show the same.
+fn shuffled(mut cases: Vec<(usize, Case)>) -> Vec<(usize, Case)> {
+    cases.sort_by_key(|(_, case)| case.seed.mixed(&case.schedule.to_string()));
+    cases
 }
 
 impl fmt::Debug for Played {

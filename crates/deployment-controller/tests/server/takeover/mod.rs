@@ -4,17 +4,14 @@ mod peers;
 mod rollouts;
 mod settled;
 
+use testkit::Subject;
 use testkit::builders::deployment;
-use testkit::cluster::{Cluster, Part};
-use testkit::controller::Controller;
+use testkit::cluster::Cluster;
 use testkit::record::State;
-use testkit::{Subject, on};
+use testkit::reign::Reign;
 use workload_core::id::Kind;
 
 use crate::PROGRAM;
-
-/// Names by which kube-controller-manager knows the controllers that ours replace.
-pub(crate) const OURS: [&str; 2] = ["deployment", "replicaset"];
 
 /// Which of the two loops run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,49 +21,21 @@ enum Loops {
     DeploymentOnly,
 }
 
-/// Who reconciles the cluster's Deployments and ReplicaSets, until it ends.
-enum Reign {
-    Upstream,
-    Ours(Controller),
-}
-
-impl Reign {
-    /// Waits until the new one has begun to work. Nobody else may reconcile.
-    async fn begin(cluster: &Cluster, subject: Subject, loops: Loops) -> Self {
-        let begun = match subject {
-            Subject::Upstream | Subject::Nobody => {
-                let without: &[&str] = match loops {
-                    Loops::Both => &[],
-                    Loops::DeploymentOnly => &["replicaset"],
-                };
-                cluster.upstream_without(without).await;
-                Self::Upstream
-            }
-            Subject::Ours => {
-                let flags: &[&str] = match loops {
-                    Loops::Both => &[],
-                    Loops::DeploymentOnly => &["--controllers=deployment"],
-                };
-                cluster.upstream_without(&OURS).await;
-                Self::Ours(cluster.start_program(&PROGRAM, flags).await)
-            }
-        };
-        on(cluster.server(), async |scene| {
-            scene.create(deployment("probe")).await;
-            let observed = |state: &State| state.deployment("probe").unwrap().is_observed();
-            scene.until("the new one is at work", observed).await;
-        })
-        .await;
-        begun
-    }
-
-    /// Ends it as a crash does.
-    async fn crash(self, cluster: &Cluster) {
-        match self {
-            Self::Upstream => cluster.stop(Part::ControllerManager).await,
-            Self::Ours(controller) => controller.kill(),
+/// Waits until the new one has begun to work. Nobody else may reconcile.
+async fn begin(cluster: &Cluster, subject: Subject, loops: Loops) -> Reign {
+    let begun = match (subject, loops) {
+        (Subject::Ours, Loops::Both) => Reign::of_ours(cluster, &PROGRAM, &[]).await,
+        (Subject::Ours, Loops::DeploymentOnly) => {
+            Reign::of_ours(cluster, &PROGRAM, &["--controllers=deployment"]).await
         }
-    }
+        (Subject::Upstream | Subject::Nobody, Loops::Both) => Reign::of_upstream(cluster, &[]).await,
+        (Subject::Upstream | Subject::Nobody, Loops::DeploymentOnly) => {
+            Reign::of_upstream(cluster, &["replicaset"]).await
+        }
+    };
+    let observed = |state: &State| state.deployment("probe").unwrap().is_observed();
+    begun.is_at_work(cluster, deployment("probe"), observed).await;
+    begun
 }
 
 /// How many writes of Deployments, ReplicaSets and pods there were.

@@ -13,8 +13,9 @@ use testkit::{Scene, Subject, on};
 use tokio::sync::Barrier;
 use workload_core::id::Kind;
 
-use super::{Loops, Reign, writes};
+use super::{Loops, begin, writes};
 use crate::web;
+use testkit::reign::Reign;
 
 /// How far a rollout of `web` from image `a` to image `b` has come when another one takes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,14 +84,14 @@ async fn changing_hands(cluster: &Cluster, first: Subject, second: Subject) {
 
 /// The first one until all rollouts are where they should be, then the second one.
 async fn reigns(cluster: &Cluster, first: Subject, second: Subject, curtain: &Barrier) -> Reign {
-    let reign = Reign::begin(cluster, first, Loops::Both).await;
+    let reign = begin(cluster, first, Loops::Both).await;
     curtain.wait().await;
     reign.crash(cluster).await;
-    let reign = Reign::begin(cluster, first, Loops::DeploymentOnly).await;
+    let reign = begin(cluster, first, Loops::DeploymentOnly).await;
     curtain.wait().await;
     curtain.wait().await;
     reign.crash(cluster).await;
-    let reign = Reign::begin(cluster, second, Loops::Both).await;
+    let reign = begin(cluster, second, Loops::Both).await;
     curtain.wait().await;
     reign
 }

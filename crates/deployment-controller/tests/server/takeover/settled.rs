@@ -11,7 +11,8 @@ use testkit::record::{Change, State};
 use testkit::{Scene, Subject, on};
 use workload_core::id::Kind;
 
-use super::{Loops, Reign, writes};
+use super::{Loops, begin, writes};
+use testkit::reign::Reign;
 
 /// How many Deployments.
 const FLEET: usize = 50;
@@ -92,7 +93,7 @@ async fn until_at_rest(scene: &Scene) {
 
 /// We take over from nobody, and have had a look at every object.
 async fn take_over(cluster: &Cluster, scene: &Scene) -> Reign {
-    let reign = Reign::begin(cluster, Subject::Ours, Loops::Both).await;
+    let reign = begin(cluster, Subject::Ours, Loops::Both).await;
     if let Reign::Ours(ours) = &reign {
         let looked_at = async |queue| {
             let labels = [("name", queue), ("result", "done")];
@@ -116,7 +117,7 @@ async fn name_by_upstream(cluster: &Cluster, ours: Reign) -> String {
     if let Reign::Ours(ours) = ours {
         ours.stop().await;
     }
-    let upstream = Reign::begin(cluster, Subject::Upstream, Loops::Both).await;
+    let upstream = begin(cluster, Subject::Upstream, Loops::Both).await;
     assert!(matches!(upstream, Reign::Upstream));
     let mut name = String::new();
     on(cluster.server(), async |scene| {

@@ -5,7 +5,7 @@ use testkit::builders::job;
 
 use super::{bind_all, change, end_first, end_of, end_terminating, make, parity, until_ended};
 
-// proves: job/J-70, job/J-74, job/J-75
+// proves: job/J-70, job/J-74, job/J-75, job/J-255
 #[test]
 fn indexes_that_are_done_one_by_one_and_a_job_that_is_scaled() {
     parity(async |scene| {
@@ -18,7 +18,7 @@ fn indexes_that_are_done_one_by_one_and_a_job_that_is_scaled() {
     });
 }
 
-// proves: job/J-100, job/J-102, job/J-103
+// proves: job/J-100, job/J-102, job/J-103, job/J-254
 #[test]
 fn a_job_that_is_suspended_and_resumed() {
     parity(async |scene| {

@@ -30,12 +30,13 @@ fn finished() -> Value {
     json!({"status": {"conditions": [{"type": "Complete", "status": "True"}]}})
 }
 
-/// `many` with three pods, `one` with one, `killed` with nine on their way out, `done` that has finished, `other` that somebody else reconciles.
+/// Jobs of the pods that [`others`] shows; `done` has finished, `other` is reconciled by somebody else.
 fn jobs() -> Store<Job> {
     cache(&[
         job("many", &json!({})),
-        job("one", &json!({"status": {"active": 1}})),
-        job("killed", &json!({"status": {"active": 0, "terminating": 9}})),
+        job("one", &json!({})),
+        job("killed", &json!({})),
+        job("round", &json!({})),
         job("done", &finished()),
         job("other", &json!({"spec": {"managedBy": "example.com/x"}})),
         job(
@@ -57,6 +58,21 @@ fn pod(owner: Option<&str>, more: Value) -> Value {
     }
     merge(&mut pod, &more);
     pod
+}
+
+/// Pods beside the one that changes: `many` has one that runs, `killed` one that was asked to go, `round` one that has ended.
+fn others() -> Store<Pod> {
+    let other = |owner: &str, more: Value| {
+        let mut other = pod(Some(owner), more);
+        other["metadata"]["name"] = format!("other-{owner}").into();
+        other["metadata"]["uid"] = format!("uid-of-other-{owner}").into();
+        other
+    };
+    cache(&[
+        other("many", running()),
+        other("killed", going()),
+        other("round", over()),
+    ])
 }
 
 fn read<T: Object>(json: &Value) -> Arc<T> {
@@ -122,6 +138,8 @@ fn running() -> Value {
 #[case::the_only_one_is_asked_to_go(applied(Some(pod(Some("one"), running())), pod(Some("one"), going())), &["one"])]
 #[case::the_only_one_has_ended_before(applied(Some(pod(Some("one"), over())), pod(Some("one"), over())), &["one in 1"])]
 #[case::the_only_one_is_gone(removed(pod(Some("one"), running())), &["one"])]
+#[case::the_last_one_of_a_round_ends(applied(Some(pod(Some("round"), running())), pod(Some("round"), over())), &["round"])]
+#[case::the_last_one_of_a_round_is_gone(removed(pod(Some("round"), running())), &["round"])]
 #[case::one_of_many_killed_ends(applied(Some(pod(Some("killed"), going())), pod(Some("killed"), json!({"status": {"phase": "Failed"}}))), &["killed in 1"])]
 #[case::one_of_many_killed_is_gone(removed(pod(Some("killed"), going())), &["killed in 1"])]
 #[case::another_owner(applied(Some(pod(Some("many"), running())), pod(Some("one"), over())), &["many in 1", "one"])]
@@ -137,7 +155,7 @@ fn running() -> Value {
 #[case::of_another_kind(applied(None, pod(Some("many"), json!({"metadata": {"ownerReferences": [
     {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "many", "uid": "uid-of-many", "controller": true}]}}))), &[])]
 fn a_pod_wakes_the_jobs_that_care(#[case] delta: Delta<Pod>, #[case] expected: &[&str]) {
-    assert_eq!(text(&of_pod(&delta, &jobs())), expected);
+    assert_eq!(text(&of_pod(&delta, &jobs(), &others())), expected);
 }
 
 // proves: job/J-15, job/J-16, job/J-160, job/J-173

@@ -1,0 +1,141 @@
+//! Many Jobs at once, each batch in a namespace of its own.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use super::lives::{Lives, OF_JOBS, OF_PODS, Watch};
+use crate::clock;
+use crate::demo::stage::Stage;
+
+/// The longest that a batch may take.
+const PATIENCE: Duration = Duration::from_mins(15);
+/// How many kubectls make Jobs at once: each of them makes one after the other.
+const HANDS: usize = 8;
+/// A Job that does nothing, and a pod of no Job.
+const PROBE: &str = "probe";
+/// Simulated nodes that take the pods.
+const NODES: usize = 5;
+
+/// How a batch went.
+pub(super) struct Course {
+    /// What happened to each Job.
+    pub(super) lives: Lives,
+    began: Instant,
+}
+
+impl Course {
+    /// How long it took until all Jobs were made, all pods had ended, all Jobs were complete.
+    pub(super) fn took(&self) -> [Duration; 3] {
+        let since = |at: Instant| at.saturating_duration_since(self.began);
+        self.lives.last().map(|at| at.map(since).unwrap_or_default())
+    }
+}
+
+/// Makes these Jobs and waits until all are complete.
+pub(super) fn play(stage: &mut Stage, namespace: &str, jobs: &[Value]) -> Result<Course> {
+    open(stage, namespace)?;
+    let watch = |what: &str, output: &str| {
+        Watch::start(stage.watching(&["get", what, "--watch", "--namespace", namespace, output])?)
+    };
+    let (of_jobs, of_pods) = (watch("jobs", OF_JOBS)?, watch("pods", OF_PODS)?);
+    let mut lives = Lives::default();
+    make(stage, namespace, &[probe_job(), probe_pod()])?;
+    let open = clock::wait_until(PATIENCE, || {
+        lives.follow(&of_jobs, &of_pods);
+        Ok(lives.has_begun(PROBE))
+    })?;
+    ensure!(open, "the watches do not open");
+    let began = clock::now();
+    let mut hands = Vec::new();
+    for (hand, part) in jobs.chunks(jobs.len().div_ceil(HANDS)).enumerate() {
+        let file = stage.dir().join(format!("{namespace}-{hand}.json"));
+        fs::write(&file, list(part).to_string())?;
+        let args = ["create", "--validate=false", "--namespace", namespace, "--filename"];
+        let mut kubectl = stage.watching(&args)?;
+        kubectl.arg(&file).stdout(std::process::Stdio::null());
+        hands.push(kubectl.spawn().context("kubectl")?);
+    }
+    let done = clock::wait_until(PATIENCE, || {
+        stage.check()?;
+        lives.follow(&of_jobs, &of_pods);
+        Ok(lives.complete() == jobs.len())
+    })?;
+    for mut hand in hands {
+        ensure!(hand.wait()?.success(), "not all Jobs were made");
+    }
+    ensure!(done, "{} of {} Jobs are complete", lives.complete(), jobs.len());
+    Ok(Course { lives, began })
+}
+
+/// A namespace in which pods can be made: its ServiceAccount is there.
+fn open(stage: &Stage, namespace: &str) -> Result<()> {
+    stage.quietly(&["create", "namespace", namespace])?;
+    let account = ["get", "serviceaccounts", "--namespace", namespace, "--output=name"];
+    let ready = clock::wait_until(PATIENCE, || Ok(stage.quietly(&account)?.contains("default")))?;
+    ensure!(ready, "namespace {namespace} gets no ServiceAccount");
+    Ok(())
+}
+
+fn make(stage: &Stage, namespace: &str, objects: &[Value]) -> Result<()> {
+    let file = stage.dir().join(format!("{namespace}.json"));
+    fs::write(&file, list(objects).to_string())?;
+    let file = file.display().to_string();
+    stage.quietly(&[
+        "create",
+        "--validate=false",
+        "--namespace",
+        namespace,
+        "--filename",
+        &file,
+    ])?;
+    Ok(())
+}
+
+fn list(items: &[Value]) -> Value {
+    json!({"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+/// So many Jobs of one pod each.
+pub(super) fn of_one_pod(count: usize) -> Vec<Value> {
+    let of_node = |at: usize| job(&format!("work-{at}"), &json!({"template": template(at)}));
+    (0..count).map(of_node).collect()
+}
+
+/// One Job with so many indexes, all at once.
+pub(super) fn indexed(count: u32) -> Vec<Value> {
+    let spec = json!({
+        "completionMode": "Indexed",
+        "completions": count,
+        "parallelism": count,
+        "template": template(0),
+    });
+    vec![job("parts", &spec)]
+}
+
+fn job(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec})
+}
+
+/// Pods of a Job that go to one node and end at once.
+fn template(node: usize) -> Value {
+    json!({ "spec": pod_spec(node) })
+}
+
+fn pod_spec(node: usize) -> Value {
+    json!({
+        "nodeName": format!("node-{}", node % NODES),
+        "restartPolicy": "Never",
+        "containers": [{"name": "main", "image": "registry.example/main:1"}],
+    })
+}
+
+fn probe_job() -> Value {
+    job(PROBE, &json!({"suspend": true, "template": template(0)}))
+}
+
+fn probe_pod() -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": PROBE}, "spec": pod_spec(0)})
+}

@@ -1,0 +1,199 @@
+//! When Jobs and their pods came and ended, to the millisecond: kubectl watches, and each of its lines gets the time.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use crate::clock;
+
+/// What kubectl prints of each change of a Job: its name and its true conditions.
+pub(super) const OF_JOBS: &str =
+    "--output=jsonpath={.metadata.name} {.status.conditions[?(@.status==\"True\")].type}{\"\\n\"}";
+/// What it prints of each change of a pod: its name, its phase and its Job's name.
+pub(super) const OF_PODS: &str =
+    "--output=jsonpath={.metadata.name} {.status.phase} {.metadata.labels.job-name}{\"\\n\"}";
+
+/// A kubectl that watches. It ends with this value.
+pub(super) struct Watch {
+    child: Child,
+    lines: Receiver<(Instant, String)>,
+}
+
+impl Watch {
+    pub(super) fn start(mut command: Command) -> Result<Self> {
+        let mut child = command.stdout(Stdio::piped()).spawn().context("kubectl")?;
+        let output = child.stdout.take().context("the output of kubectl")?;
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send((clock::now(), line)).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self { child, lines })
+    }
+
+    fn new_lines(&self) -> impl Iterator<Item = (Instant, String)> + '_ {
+        self.lines.try_iter()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // It may have ended; then there is nothing to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What happened to Jobs, by name.
+#[derive(Default)]
+pub(super) struct Lives {
+    jobs: BTreeMap<String, Life>,
+    /// Whether each pod that was seen has ended.
+    pods: BTreeMap<String, bool>,
+}
+
+/// What happened to one Job.
+#[derive(Clone, Copy, Default)]
+struct Life {
+    made: Option<Instant>,
+    last_pod: Option<Instant>,
+    last_pod_ended: Option<Instant>,
+    complete: Option<Instant>,
+    /// Somebody has reconciled it.
+    is_known: bool,
+}
+
+impl Lives {
+    /// Takes in what the watches have printed.
+    pub(super) fn follow(&mut self, jobs: &Watch, pods: &Watch) {
+        for (at, line) in jobs.new_lines() {
+            self.job(at, &line);
+        }
+        for (at, line) in pods.new_lines() {
+            self.pod(at, &line);
+        }
+    }
+
+    fn job(&mut self, at: Instant, text: &str) {
+        let mut words = text.split(' ');
+        let life = self
+            .jobs
+            .entry(words.next().unwrap_or_default().to_owned())
+            .or_default();
+        life.made.get_or_insert(at);
+        for condition in words.filter(|condition| !condition.is_empty()) {
+            life.is_known = true;
+            if condition == "Complete" {
+                life.complete.get_or_insert(at);
+            }
+        }
+    }
+
+    fn pod(&mut self, at: Instant, text: &str) {
+        let mut words = text.splitn(3, ' ');
+        let [name, phase, job] = [words.next(), words.next(), words.next()].map(Option::unwrap_or_default);
+        let life = self.jobs.entry(job.to_owned()).or_default();
+        let has_ended = phase == "Succeeded";
+        let before = self.pods.insert(name.to_owned(), has_ended);
+        if before.is_none() {
+            life.last_pod = life.last_pod.max(Some(at));
+        }
+        if has_ended && before != Some(true) {
+            life.last_pod_ended = life.last_pod_ended.max(Some(at));
+        }
+    }
+
+    /// How many are complete.
+    pub(super) fn complete(&self) -> usize {
+        self.jobs.values().filter(|life| life.complete.is_some()).count()
+    }
+
+    /// True once this Job has a condition and a pod of no Job has been seen: both watches are open, and somebody reconciles.
+    pub(super) fn has_begun(&self, probe: &str) -> bool {
+        let has = |name: &str, what: fn(&Life) -> bool| self.jobs.get(name).is_some_and(what);
+        has(probe, |life| life.is_known) && has("", |life| life.last_pod.is_some())
+    }
+
+    /// When the last Job was made, when the last pod ended, when the last Job was complete.
+    pub(super) fn last(&self) -> [Option<Instant>; 3] {
+        let done = || self.jobs.values().filter(|life| life.complete.is_some());
+        [
+            done().filter_map(|life| life.made).max(),
+            done().filter_map(|life| life.last_pod_ended).max(),
+            done().filter_map(|life| life.complete).max(),
+        ]
+    }
+
+    /// From each Job to its last pod.
+    pub(super) fn to_last_pod(&self) -> Lags {
+        Lags::of(self.jobs.values().filter_map(|life| Some((life.made?, life.last_pod?))))
+    }
+
+    /// From the end of each Job's last pod to its completion.
+    pub(super) fn to_completion(&self) -> Lags {
+        Lags::of(
+            self.jobs
+                .values()
+                .filter_map(|life| Some((life.last_pod_ended?, life.complete?))),
+        )
+    }
+}
+
+/// How long something took each time, in order.
+pub(super) struct Lags(Vec<Duration>);
+
+impl Lags {
+    /// The two watches may be apart by some milliseconds; what seems to be before its cause took no time.
+    fn of(spans: impl Iterator<Item = (Instant, Instant)>) -> Self {
+        let mut lags: Vec<Duration> = spans.map(|(from, to)| to.saturating_duration_since(from)).collect();
+        lags.sort();
+        Self(lags)
+    }
+
+    /// Median, 99th percentile and longest.
+    pub(super) fn quantiles(&self) -> [Duration; 3] {
+        let last = self.0.len().saturating_sub(1);
+        [last / 2, last.saturating_mul(99) / 100, last].map(|at| self.0.get(at).copied().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lags_run_from_the_job_to_its_last_pod_and_from_the_end_of_its_last_pod_to_completion() {
+        let start = clock::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut lives = Lives::default();
+        lives.job(at(0), "a ");
+        lives.pod(at(5), "a-1 Pending a");
+        lives.pod(at(20), "a-1 Succeeded a");
+        lives.pod(at(50), "a-2 Succeeded a");
+        lives.pod(at(60), "a-1 Succeeded a");
+        lives.job(at(70), "a SuccessCriteriaMet");
+        assert_eq!(lives.complete(), 0);
+        lives.job(at(80), "a SuccessCriteriaMet Complete");
+        assert_eq!(lives.complete(), 1);
+        let millis = |lags: &Lags| lags.quantiles().map(|lag| lag.as_millis());
+        assert_eq!(millis(&lives.to_last_pod()), [50; 3]);
+        assert_eq!(millis(&lives.to_completion()), [30; 3]);
+    }
+
+    #[test]
+    fn both_watches_are_open_and_somebody_reconciles_when_both_probes_say_so() {
+        let mut lives = Lives::default();
+        lives.job(clock::now(), "probe ");
+        lives.pod(clock::now(), "probe Running ");
+        assert!(!lives.has_begun("probe"));
+        lives.job(clock::now(), "probe Suspended");
+        assert!(lives.has_begun("probe"));
+    }
+}

@@ -2,49 +2,10 @@
 
 use std::time::Duration;
 
-use testkit::simulation::scenario::Scenario;
-use testkit::simulation::schedule::{Fault, Lines, Planned, Return, Schedule, When};
-use testkit::simulation::seed::Seed;
-use testkit::simulation::{Case, Survey};
+use testkit::simulation::schedule::{Fault, Lines, Return};
+use testkit::simulation::{Points, Repertoire as _};
 
 use crate::{simulation, stories};
-
-/// A story, played once for each of its writes, with the same faults at that write.
-pub(crate) struct Points {
-    pub(crate) survey: Survey,
-    pub(crate) cases: Vec<Case>,
-}
-
-impl Points {
-    fn of(story: Scenario, faults: &[Fault]) -> Self {
-        let survey = Survey::of([simulation(story)]);
-        let writes: u64 = survey.stories().iter().map(|(_, end)| end.tally.writes).sum();
-        let planned = |number, fault: &Fault| Planned {
-            when: When::Write(number),
-            fault: *fault,
-        };
-        let at = |number| Case {
-            story: 0,
-            seed: Seed(number),
-            schedule: Schedule(faults.iter().map(|fault| planned(number, fault)).collect()),
-        };
-        let cases = (1..=writes).map(at).collect();
-        Self { survey, cases }
-    }
-
-    #[track_caller]
-    fn check(&self) {
-        assert!(self.cases.len() > 10, "{} writes", self.cases.len());
-        self.survey.play_all(&self.cases, |_| {}).check();
-    }
-
-    #[track_caller]
-    fn check_that_pods_were_lost(&self) {
-        let lost = |case| self.survey.play(case).verdict.map_or(0, |end| end.tally.lost);
-        let lost: Vec<u64> = self.cases.iter().step_by(5).map(lost).collect();
-        assert!(lost.iter().any(|lost| *lost > 0), "{lost:?}");
-    }
-}
 
 /// All that are played here.
 pub(crate) fn all() -> [Points; 6] {
@@ -61,37 +22,37 @@ pub(crate) fn all() -> [Points; 6] {
 /// Frozen for longer than a lease lasts, and than a successor needs to write.
 fn frozen_leader() -> Points {
     let frozen = Fault::Freeze(0, Duration::from_secs(25));
-    Points::of(stories::rolling().replicas(2), &[frozen])
+    Points::of(simulation(stories::rolling().replicas(2)), &[frozen])
 }
 
 fn late_create() -> Points {
-    Points::of(stories::create(), &[Fault::Late(Duration::from_secs(40))])
+    Points::of(simulation(stories::create()), &[Fault::Late(Duration::from_secs(40))])
 }
 
 fn successor_behind() -> Points {
     let behind = Fault::Lag(1, "pods", Duration::from_secs(20));
-    Points::of(stories::rolling().replicas(2), &[behind, Fault::Kill(0)])
+    Points::of(simulation(stories::rolling().replicas(2)), &[behind, Fault::Kill(0)])
 }
 
 fn cut_and_expired() -> Points {
     let cut = Fault::Cut(0, Lines::Work, Duration::from_secs(3));
-    Points::of(stories::rolling(), &[cut, Fault::Expire(0, "pods")])
+    Points::of(simulation(stories::rolling()), &[cut, Fault::Expire(0, "pods")])
 }
 
 /// Who still sees a Deployment that is gone finds orphans that fit it.
 fn owner_seen_too_long() -> Points {
     let behind = Fault::Lag(0, "deployments", Duration::from_secs(10));
-    Points::of(stories::orphan(), &[behind])
+    Points::of(simulation(stories::orphan()), &[behind])
 }
 
 /// Often nothing else happens that would bring the object back.
 fn conflict() -> Points {
-    Points::of(stories::scale(), &[Fault::Answer(409, 0)])
+    Points::of(simulation(stories::scale()), &[Fault::Answer(409, 0)])
 }
 
 fn lost_node(then: Return) -> Points {
     let lost = Fault::Lose(1, Duration::from_mins(1), then);
-    let mut points = Points::of(stories::rolling(), &[lost]);
+    let mut points = Points::of(simulation(stories::rolling()), &[lost]);
     let cases = std::mem::take(&mut points.cases);
     points.cases = cases.into_iter().step_by(4).collect();
     points
@@ -129,16 +90,23 @@ fn a_write_that_meets_a_conflict_is_decided_on_anew() {
     conflict().check();
 }
 
+#[track_caller]
+fn check_that_pods_were_lost(points: &Points) {
+    let lost = |case| points.survey.play(case).verdict.map_or(0, |end| end.tally.lost);
+    let lost: Vec<u64> = points.cases.iter().step_by(5).map(lost).collect();
+    assert!(lost.iter().any(|lost| *lost > 0), "{lost:?}");
+}
+
 #[test]
 fn pods_of_a_lost_node_are_replaced_and_none_is_missed_when_it_is_back() {
     let points = lost_node(Return::Back);
     points.check();
-    points.check_that_pods_were_lost();
+    check_that_pods_were_lost(&points);
 }
 
 #[test]
 fn pods_of_a_node_that_never_comes_back_are_replaced() {
     let points = lost_node(Return::Gone);
     points.check();
-    points.check_that_pods_were_lost();
+    check_that_pods_were_lost(&points);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use testkit::simulation::schedule::{Trouble, draw};
 use testkit::simulation::seed::Seed;
-use testkit::simulation::{Case, History, Survey};
+use testkit::simulation::{Case, Repertoire as _, Survey};
 
 use crate::{simulation, stories};
 
@@ -19,21 +19,13 @@ const FAILED: [(&str, u64, &str); 3] = [
     ("history", 2478, "write 5: answer 504 0; write 20: late 36.878s"),
 ];
 
-#[track_caller]
-fn same(one: &History, other: &History) {
-    let difference = one.trace.first_difference(&other.trace);
-    assert!(difference.is_none(), "{}", difference.unwrap_or_default());
-    assert_eq!(one.verdict, other.verdict);
-    assert!(one.trace.len() > 20, "hardly anything happened:\n{}", one.trace);
-}
-
 #[test]
 fn the_same_seed_twice_gives_the_same_trace() {
     for scenario in stories::all() {
         let story = simulation(scenario);
         let (one, other) = (story.undisturbed(Seed(1)), story.undisturbed(Seed(1)));
         assert!(one.verdict.is_ok(), "{one}");
-        same(&one, &other);
+        one.check_same(&other);
         let another = story.undisturbed(Seed(2));
         assert!(one.trace != another.trace, "another seed, another history");
         assert_eq!(
@@ -54,7 +46,7 @@ fn the_same_trouble_twice_gives_the_same_trace() {
         let seed = Seed(100 + at as u64);
         let schedule = draw(seed, &Trouble::everything(2, Duration::from_secs(40)));
         let play = || story.disturbed(seed, &schedule, goal);
-        same(&play(), &play());
+        play().check_same(&play());
     }
 }
 
@@ -74,5 +66,5 @@ fn histories_that_have_failed_before_come_to_their_ends() {
         seed: Seed(seed),
         schedule: schedule.parse().unwrap(),
     };
-    survey.play_all(&FAILED.map(case), |_| {}).check();
+    survey.play_all(&FAILED.map(case), &|_| {}).check();
 }

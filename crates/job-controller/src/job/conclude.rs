@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use workload_core::condition::Status;
 use workload_core::id::{Kind, ObjectKey, Uid};
+use workload_core::mistake::{Mistake, made};
 use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Retry, Verb};
 use workload_core::plan::{Note, Wake};
 use workload_core::time::{self, Timestamp};
@@ -119,7 +120,7 @@ impl<'a> Report<'a> {
             && self.status.uncounted_terminated_pods.is_empty()
             && counts.terminating == 0
             && counts.active == 0;
-        if !is_over {
+        if !is_over && !made(Mistake::EndedTooEarly) {
             return;
         }
         if verdict.end == End::Success {

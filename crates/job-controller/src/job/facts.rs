@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use workload_core::id::Uid;
+use workload_core::mistake::{Mistake, made};
 use workload_core::opt_in::Switch;
 use workload_core::pod::Phase;
 use workload_core::time::Timestamp;
@@ -66,8 +67,10 @@ impl<'a> Facts<'a> {
         let active: Vec<&Pod> = pods().filter(|pod| pod.is_active()).collect();
         let uncounted = &status.uncounted_terminated_pods;
         let is_new = |pod: &&Pod| seen.is_tracked(pod) && seen.part(pod) != Part::None;
-        let succeeded = |pod: &&Pod| pod.phase == Phase::Succeeded && !uncounted.succeeded.contains(&pod.meta.uid);
-        let failed = |pod: &&Pod| seen.has_failed(pod) && !uncounted.failed.contains(&pod.meta.uid);
+        let is_in =
+            |list: &BTreeSet<Uid>, pod: &Pod| list.contains(&pod.meta.uid) && !made(Mistake::UncountedOverlooked);
+        let succeeded = |pod: &&Pod| pod.phase == Phase::Succeeded && !is_in(&uncounted.succeeded, pod);
+        let failed = |pod: &&Pod| seen.has_failed(pod) && !is_in(&uncounted.failed, pod);
         let rules = &seen.job.spec.failure_rules;
         let meaning = |pod: &'a Pod| NewFailure {
             pod,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use workload_core::cache::{Delta, Store};
 use workload_core::id::{Kind, ObjectKey};
+use workload_core::mistake::{Mistake, made};
 
 use super::pod::Pod;
 use super::spec::Job;
@@ -133,7 +134,7 @@ pub fn is_nobodys(pod: &Pod, jobs: &Store<Job>, serves: &Serves) -> bool {
         return false;
     }
     match owner(pod, jobs) {
-        Some(job) => serves.includes(&job) && job.is_finished(),
+        Some(job) => serves.includes(&job) && (job.is_finished() || made(Mistake::LiveJobsOrphaned)),
         None => serves.orphans_of_missing_jobs(),
     }
 }

@@ -2,7 +2,10 @@
 
 mod crashes;
 mod histories;
+mod invented;
 mod laws;
+mod mistakes;
+mod points;
 mod replay;
 mod stories;
 mod summary;

@@ -2,19 +2,11 @@
 
 use std::time::Duration;
 
+use testkit::simulation::Survey;
 use testkit::simulation::schedule::{Trouble, draw};
 use testkit::simulation::seed::Seed;
-use testkit::simulation::{History, Survey};
 
 use crate::{simulation, stories};
-
-#[track_caller]
-fn same(one: &History, other: &History) {
-    let difference = one.trace.first_difference(&other.trace);
-    assert!(difference.is_none(), "{}", difference.unwrap_or_default());
-    assert_eq!(one.verdict, other.verdict);
-    assert!(one.trace.len() > 20, "hardly anything happened:\n{}", one.trace);
-}
 
 #[test]
 fn the_same_trouble_twice_gives_the_same_trace() {
@@ -27,6 +19,6 @@ fn the_same_trouble_twice_gives_the_same_trace() {
         let seed = Seed(100 + at as u64);
         let schedule = draw(seed, &Trouble::of_jobs(2, Duration::from_secs(40)));
         let play = || story.disturbed(seed, &schedule, goal);
-        same(&play(), &play());
+        play().check_same(&play());
     }
 }

@@ -163,7 +163,7 @@ fn success() -> Scenario {
 }
 
 /// A pod that takes long to end is replaced only then.
-fn replacement() -> Scenario {
+pub(crate) fn replacement() -> Scenario {
     let work = job("work").indexed(2).parallelism(2).pod_replacement("Failed");
     let deleted = Fate::Deleted(Duration::from_secs(2));
     ended(story("replacement after the end", work))

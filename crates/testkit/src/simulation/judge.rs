@@ -41,6 +41,8 @@ struct Look {
     summary: String,
     /// Finalizers that should not be there.
     left: Vec<String>,
+    /// Where nobody knows what the end has to be: what the laws have against this one.
+    wrong: Option<String>,
 }
 
 impl<'a> Judge<'a> {
@@ -78,12 +80,16 @@ impl<'a> Judge<'a> {
         Some(verdict.and_then(|end| world.judge_end().map(|()| end)))
     }
 
-    fn judge_calm(&mut self, world: &World, now: Moment) -> Option<Result<End, String>> {
+    fn judge_calm(&mut self, world: &mut World, now: Moment) -> Option<Result<End, String>> {
         let looked = self.looked_at.take().filter(|look| look.since == world.changed_at);
         let look = &*self
             .looked_at
-            .insert(looked.unwrap_or_else(|| Look::at(world, self.scenario)));
-        let is_end = self.goal.is_none_or(|goal| goal.summary == look.summary) && look.left.is_empty();
+            .insert(looked.unwrap_or_else(|| Look::at(world, self.scenario, self.goal)));
+        let is_end = look.left.is_empty()
+            && match self.goal {
+                Some(goal) => goal.summary == look.summary,
+                None => look.wrong.is_none(),
+            };
         if !is_end {
             let late = now > world.busy_until.max(world.excused_until) + PATIENCE;
             return late.then(|| Err(look.differs(self.goal)));
@@ -145,7 +151,8 @@ impl<'a> Judge<'a> {
 }
 
 impl Look {
-    fn at(world: &World, scenario: &Scenario) -> Self {
+    fn at(world: &mut World, scenario: &Scenario, goal: Option<&End>) -> Self {
+        let wrong = if goal.is_none() { world.judge_end().err() } else { None };
         let left = world.server.finalizers().into_iter();
         let left = left.filter(|((_, finalizer), _)| !scenario.kept.contains(&finalizer.as_str()));
         Self {
@@ -154,6 +161,7 @@ impl Look {
             left: left
                 .map(|((kind, finalizer), count)| format!("{count} {kind} with finalizer {finalizer}"))
                 .collect(),
+            wrong,
         }
     }
 
@@ -161,8 +169,11 @@ impl Look {
         if !self.left.is_empty() {
             return format!("at the end there are {}", self.left.join(", "));
         }
-        let expected = goal.map_or("", |goal| goal.summary.as_str());
         let summary = &self.summary;
+        if let Some(wrong) = &self.wrong {
+            return format!("{wrong}. The end is\n{summary}");
+        }
+        let expected = goal.map_or("", |goal| goal.summary.as_str());
         format!("the end is not that of the undisturbed story. It is\n{summary}\nIt should be\n{expected}")
     }
 }

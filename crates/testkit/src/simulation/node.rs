@@ -163,7 +163,8 @@ impl World {
         let Some(pod) = pod.filter(|pod| pod.uid() == step.uid) else {
             return;
         };
-        if pod.is_terminating() != (step.what == What::End) {
+        // What has ended does not begin to run.
+        if pod.is_terminating() != (step.what == What::End) || (pod.has_ended() && step.what != What::End) {
             return;
         }
         if !self.node.machines.serves(&pod) {

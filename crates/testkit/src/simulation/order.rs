@@ -1,7 +1,7 @@
 //! Which random histories are to be played: those of every run of the tests, or those that `cargo xtask simulate` asks for by
 //! environment variables.
 
-use super::survey::{Case, Findings, Survey};
+use super::survey::{Case, Findings, Repertoire};
 use crate::server::environment;
 
 /// How many histories; all seeds from the base on.
@@ -40,14 +40,14 @@ impl Order {
     }
 
     /// Plays the histories that are ordered. `case` is the history of a seed.
-    pub fn play(self, survey: &Survey, case: impl Fn(u64) -> Case) -> Findings {
+    pub fn play(self, histories: &dyn Repertoire, case: impl Fn(u64) -> Case) -> Findings {
         let cases: Vec<Case> = (self.base..self.base + self.seeds).map(case).collect();
         if self.trace {
             for case in &cases {
-                show(survey, case);
+                show(histories, case);
             }
         }
-        let findings = survey.play_all(&cases, |over| {
+        let findings = histories.play_all(&cases, &|over| {
             if self.told && (over % TOLD == 0 || over == self.seeds) {
                 say(&format!("simulated {over}"));
             }
@@ -61,13 +61,13 @@ impl Order {
     }
 }
 
-fn show(survey: &Survey, case: &Case) {
-    let story = survey.stories()[case.story].0.scenario.name;
+fn show(histories: &dyn Repertoire, case: &Case) {
+    let story = histories.story(case);
     say(&format!(
         "story {story:?}, seed {}, schedule \"{}\"",
         case.seed.0, case.schedule
     ));
-    say(&survey.play(case).to_string());
+    say(&histories.play(case).to_string());
 }
 
 #[allow(clippy::print_stdout, reason = "read by people and by `cargo xtask simulate`")]

@@ -60,6 +60,11 @@ impl Simulation {
         self.play(seed, schedule, Some(goal))
     }
 
+    /// A story with trouble of which nobody knows what it comes to without: its laws judge its end.
+    pub fn invented(&self, seed: Seed, schedule: &Schedule) -> History {
+        self.play(seed, schedule, None)
+    }
+
     fn play(&self, seed: Seed, schedule: &Schedule, goal: Option<&End>) -> History {
         listen_for_panics();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -87,6 +92,17 @@ impl Simulation {
         drop(runtime);
         let panics = PANIC.take().unwrap_or_default();
         history.unwrap_or_else(|_| panic!("the simulation itself is broken: {}", panics.join("; ")))
+    }
+}
+
+impl History {
+    /// Fails the test if another history is not the same, or if hardly anything happened.
+    #[track_caller]
+    pub fn check_same(&self, other: &Self) {
+        let difference = self.trace.first_difference(&other.trace);
+        assert!(difference.is_none(), "{}", difference.unwrap_or_default());
+        assert_eq!(self.verdict, other.verdict);
+        assert!(self.trace.len() > 20, "hardly anything happened:\n{}", self.trace);
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::run::{End, History, Simulation};
-use super::schedule::{Fault, Schedule, Side, When, shrunk};
+use super::schedule::{Schedule, shrunk};
 use super::seed::Seed;
 
 /// After so many failures no new history begins.
@@ -35,7 +35,7 @@ pub struct Case {
 /// A history that failed, with as few faults as show it.
 #[derive(Debug)]
 pub struct Failure {
-    story: &'static str,
+    story: String,
     case: Case,
     history: History,
 }
@@ -71,15 +71,55 @@ impl Survey {
     pub fn stories(&self) -> &[(Simulation, End)] {
         &self.stories
     }
+}
 
-    /// Plays one history.
-    pub fn play(&self, case: &Case) -> History {
+impl Repertoire for Survey {
+    fn play(&self, case: &Case) -> History {
         let (story, goal) = &self.stories[case.story];
         story.disturbed(case.seed, &case.schedule, goal)
     }
 
+    fn story(&self, case: &Case) -> String {
+        self.stories[case.story].0.scenario.name.to_owned()
+    }
+}
+
+/// Stories that follow from seeds. What they come to if nothing goes wrong is not known: the laws say what must hold at the end.
+pub struct Invented(Box<dyn Fn(Seed) -> Simulation + Send + Sync>);
+
+impl Invented {
+    /// Stories by this rule.
+    pub fn by(rule: impl Fn(Seed) -> Simulation + Send + Sync + 'static) -> Self {
+        Self(Box::new(rule))
+    }
+}
+
+impl Repertoire for Invented {
+    fn play(&self, case: &Case) -> History {
+        (self.0)(case.seed).invented(case.seed, &case.schedule)
+    }
+
+    fn story(&self, case: &Case) -> String {
+        (self.0)(case.seed).scenario.name.to_owned()
+    }
+}
+
+impl fmt::Debug for Invented {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Invented")
+    }
+}
+
+/// Histories that can be played.
+pub trait Repertoire: Sync {
+    /// Plays one history.
+    fn play(&self, case: &Case) -> History;
+
+    /// The name of its story.
+    fn story(&self, case: &Case) -> String;
+
     /// Plays all of these, calling `told` with the number of those that are over.
-    pub fn play_all(&self, cases: &[Case], told: impl Fn(u64) + Sync) -> Findings {
+    fn play_all(&self, cases: &[Case], told: &(dyn Fn(u64) + Sync)) -> Findings {
         let (next, over, requests) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let (failures, met) = (Mutex::new(Vec::new()), Mutex::new(BTreeMap::new()));
         let work = || {
@@ -114,6 +154,7 @@ impl Survey {
         }
     }
 
+    /// The failure of this history, with as few faults as show it.
     fn smallest(&self, case: &Case) -> Failure {
         let with = |schedule: &Schedule| Case {
             schedule: schedule.clone(),
@@ -122,24 +163,11 @@ impl Survey {
         let least = shrunk(&case.schedule, |schedule| self.play(&with(schedule)).verdict.is_err());
         let case = with(&least);
         Failure {
-            story: self.stories[case.story].0.scenario.name,
+            story: self.story(&case),
             history: self.play(&case),
             case,
         }
     }
-}
-
-/// A crash right before and right after every write of a story.
-pub fn exhaustive(survey: &Survey, story: usize) -> Vec<Case> {
-    let writes = survey.stories[story].1.tally.writes;
-    let points = (1..=writes).flat_map(|number| [Side::Before, Side::After].map(|side| (number, side)));
-    points
-        .map(|(number, side)| Case {
-            story,
-            seed: Seed(number),
-            schedule: Schedule::of(When::Write(number), Fault::Crash(side)),
-        })
-        .collect()
 }
 
 impl fmt::Display for Failure {

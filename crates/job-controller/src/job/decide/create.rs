@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use workload_core::mistake::{Mistake, made};
 use workload_core::plan::{Create, Note};
 use workload_core::time::Timestamp;
 
@@ -40,8 +41,8 @@ pub(super) fn wanted(facts: &Facts<'_>) -> usize {
 pub(super) fn missing(facts: &Facts<'_>, burst: usize, now: Timestamp) -> Creation {
     let spec = &facts.seen.job.spec;
     let awaited = match spec.replacement {
-        Replacement::Failed => facts.terminating,
-        Replacement::TerminatingOrFailed => 0,
+        Replacement::Failed if !made(Mistake::ReplacedTooEarly) => facts.terminating,
+        Replacement::Failed | Replacement::TerminatingOrFailed => 0,
     };
     let there = facts.active.len() + awaited;
     let count = wanted(facts).saturating_sub(there).min(burst);
@@ -49,6 +50,7 @@ pub(super) fn missing(facts: &Facts<'_>, burst: usize, now: Timestamp) -> Creati
         return Creation::default();
     }
     if spec.per_index().is_none()
+        && !made(Mistake::BackoffForgotten)
         && let Some(rest) = facts.record().remaining(now)
     {
         return Creation {
@@ -94,7 +96,8 @@ fn free(facts: &Facts<'_>, work: &Indexed, count: usize) -> Vec<u32> {
     let seen = facts.seen;
     let index_of = |pod: &&crate::job::pod::Pod| seen.part(pod).index();
     let active = facts.active.iter().filter_map(index_of);
-    let blocks = |pod: &&crate::job::pod::Pod| seen.job.spec.replacement == Replacement::Failed && pod.is_terminating();
+    let waits = seen.job.spec.replacement == Replacement::Failed && !made(Mistake::ReplacedTooEarly);
+    let blocks = |pod: &&crate::job::pod::Pod| waits && pod.is_terminating();
     let terminating = seen
         .pods
         .iter()
@@ -102,7 +105,12 @@ fn free(facts: &Facts<'_>, work: &Indexed, count: usize) -> Vec<u32> {
         .filter(blocks)
         .filter_map(|pod| seen.part(pod).index());
     let busy: Indexes = active.chain(terminating).collect();
-    let taken = facts.completed.and(&facts.failed_indexes).and(&busy);
+    let over = if made(Mistake::IndexesRedone) {
+        facts.failed_indexes.clone()
+    } else {
+        facts.completed.and(&facts.failed_indexes)
+    };
+    let taken = over.and(&busy);
     taken.missing(work.completions).take(count).collect()
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use workload_core::id::{Kind, Uid};
+use workload_core::mistake::{Mistake, made};
 use workload_core::plan::{Patch, PatchForm, Target};
 use workload_core::pod::Phase;
 
@@ -143,7 +144,8 @@ impl Selecting<'_, '_> {
         if let Some(matched) = &matched {
             self.selection.handled.push((uid.clone(), matched.action));
         }
-        if matched.is_none_or(|matched| matched.action != Action::Ignore) {
+        let is_ignored = matched.is_some_and(|matched| matched.action == Action::Ignore);
+        if !is_ignored || made(Mistake::IgnoredCounted) {
             self.selection
                 .status
                 .uncounted_terminated_pods

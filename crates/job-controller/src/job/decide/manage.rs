@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use workload_core::id::{Kind, ObjectKey, Uid};
+use workload_core::mistake::{Mistake, made};
 use workload_core::plan::{Delete, DeleteGuard, Note, Stage, Target, Wake};
 use workload_core::time::{self, Timestamp};
 
@@ -16,6 +17,9 @@ use crate::job::words;
 /// Makes or removes pods, never both in one turn (J-61).
 pub(super) fn manage(facts: &Facts<'_>, burst: usize, now: Timestamp) -> Management {
     let job = &facts.seen.job;
+    if job.spec.is_suspended() && made(Mistake::SuspendedCounted) {
+        return Management::kill(&facts.active);
+    }
     if job.spec.is_suspended() || facts.round.held.is_some() {
         return Management::removal(&facts.active);
     }
@@ -47,6 +51,15 @@ impl Management {
         let departures: Vec<_> = going.iter().map(|pod| surplus::uncounted(pod)).collect();
         Self {
             stage: (!departures.is_empty()).then_some(Stage::Depart(departures)),
+            removed: keys(going),
+            ..Self::default()
+        }
+    }
+
+    /// The mistake of [`Mistake::SuspendedCounted`].
+    fn kill(going: &[&Pod]) -> Self {
+        Self {
+            stage: Some(Stage::Delete(going.iter().map(|pod| surplus::kill(pod)).collect())),
             removed: keys(going),
             ..Self::default()
         }

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use workload_core::condition::Status;
 use workload_core::id::Uid;
+use workload_core::mistake::{Mistake, made};
 use workload_core::plan::{Note, Plan, Stage, Wake};
 use workload_core::time::{self, Timestamp};
 
@@ -202,7 +203,10 @@ impl Drafting<'_, '_> {
 
     fn write_ahead(&self, stages: &mut Vec<Stage>, selection: &Selection, has_news: bool, notes: Vec<Note>) -> Ahead {
         let job = &self.facts.seen.job;
-        let write = selection.status.write(job, &job.status, notes).filter(|_| has_news);
+        let write = selection
+            .status
+            .write(job, &job.status, notes)
+            .filter(|_| has_news && !made(Mistake::EndsUnrecorded));
         match write {
             None => Ahead::Nothing,
             Some(write) => {

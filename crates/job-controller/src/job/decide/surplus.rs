@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use workload_core::id::Kind;
+use workload_core::mistake::{Mistake, made};
 use workload_core::plan::{Delete, DeleteGuard, Departure, Note, Target};
 use workload_core::pod::Phase;
 use workload_core::time::Timestamp;
@@ -19,7 +20,7 @@ use crate::job::words;
 /// nothing (J-52).
 pub(super) fn choose<'a>(facts: &Facts<'a>, surplus: usize) -> Vec<&'a Pod> {
     let mut left = facts.active.clone();
-    left.sort_by_cached_key(|pod| (facts.seen.is_tracked(pod), worth(pod)));
+    left.sort_by_cached_key(|pod| (stays(facts, pod), worth(pod)));
     let mut going: Vec<&Pod> = Vec::new();
     if facts.seen.job.spec.indexed().is_some() {
         let mut best: BTreeMap<u32, &Pod> = BTreeMap::new();
@@ -30,11 +31,16 @@ pub(super) fn choose<'a>(facts: &Facts<'a>, surplus: usize) -> Vec<&'a Pod> {
             }
         }
         left = best.into_values().collect();
-        left.sort_by_cached_key(|pod| (facts.seen.is_tracked(pod), worth(pod)));
+        left.sort_by_cached_key(|pod| (stays(facts, pod), worth(pod)));
     }
     let more = surplus.saturating_sub(going.len());
     going.extend(left.into_iter().take(more));
     going
+}
+
+/// Whether somebody still counts a pod.
+fn stays(facts: &Facts<'_>, pod: &Pod) -> bool {
+    facts.seen.is_tracked(pod) || made(Mistake::DeparturesForgotten)
 }
 
 /// Pods of less worth go first (J-90). What a user says about the cost of a pod's deletion does not matter to Jobs.

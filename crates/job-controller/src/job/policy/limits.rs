@@ -1,5 +1,6 @@
 //! How much may fail (J-120, J-121, J-127, J-128).
 
+use workload_core::mistake::{Mistake, made};
 use workload_core::pod::Phase;
 
 use crate::job::indexes::Indexes;
@@ -9,7 +10,7 @@ use crate::job::words;
 
 /// True if more pods have failed than may, or containers were restarted too often.
 pub fn is_past_backoff_limit<'a>(spec: &JobSpec, failed: usize, pods: impl Iterator<Item = &'a Pod>) -> bool {
-    let limit = i64::from(spec.backoff_limit);
+    let limit = i64::from(spec.backoff_limit) + i64::from(made(Mistake::LimitTooLarge));
     i64::try_from(failed).unwrap_or(i64::MAX) > limit || is_past_restart_limit(spec, limit, pods)
 }
 

@@ -6,8 +6,10 @@ use testkit::Kind;
 use testkit::object::Stored;
 use testkit::record::{Change, State};
 use testkit::simulation::oracle::{Asking, Oracle};
+use testkit::simulation::schedule::Schedule;
 
-use super::facts::{self, Shown};
+use super::basis::Basis;
+use super::facts;
 
 /// What a pod is counted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +32,7 @@ impl As {
 /// What has been counted so far.
 #[derive(Default)]
 pub(super) struct Account {
-    /// What whoever has written last has been shown.
-    shown: Shown,
+    basis: Basis,
     /// Pods in the lists of a status.
     listed: BTreeMap<String, As>,
     /// Pods that were in a list and are in a counter since.
@@ -42,7 +43,7 @@ pub(super) struct Account {
 
 impl Oracle for Account {
     fn asked(&mut self, asking: &Asking<'_>) -> Result<(), String> {
-        self.shown = Shown::to(asking);
+        self.basis.asked(asking);
         Ok(())
     }
 
@@ -69,13 +70,21 @@ impl Oracle for Account {
             .try_for_each(|job| self.is_exact(state, job))?;
         let kept = state.pods().into_iter().find(|pod| {
             let is_nobodys = facts::job_of(state, pod).is_none_or(facts::has_finished);
-            pod.has_finalizer(facts::TRACKING) && (pod.has_ended() || is_nobodys)
+            let is_over = pod.has_ended() && !facts::waits_for_a_successor(state, pod);
+            pod.has_finalizer(facts::TRACKING) && (is_over || is_nobodys)
         });
         kept.map_or(Ok(()), |pod| Err(format!("{} keeps the finalizer", pod.name())))
     }
 }
 
 impl Account {
+    pub(super) fn under(schedule: &Schedule) -> Self {
+        Self {
+            basis: Basis::under(schedule),
+            ..Self::default()
+        }
+    }
+
     /// A status was written.
     fn told(&mut self, state: &State, before: &Stored, job: &Stored) -> Result<(), String> {
         for how in As::ALL {
@@ -118,9 +127,9 @@ impl Account {
         let is_so = match how {
             As::Succeeded => facts::has_succeeded(pod),
             As::Failed => {
-                let ignored = facts::action(job, pod) == Some("Ignore");
-                let seen = facts::pod_at(state, pod, self.shown.pods).unwrap_or(pod);
-                !ignored && (facts::counts_as_failed(job, pod) || facts::counts_as_failed(job, seen) || killed)
+                let seen = facts::pod_at(state, pod, self.basis.of(job).pods).unwrap_or(pod);
+                let is_killed = killed && facts::action(job, pod) != Some("Ignore");
+                is_killed || facts::is_a_failure(job, pod) || facts::is_a_failure(job, seen)
             }
         };
         if !is_so {
@@ -155,15 +164,19 @@ impl Account {
         if facts::has_succeeded(pod) && by_index.is_some_and(|index| facts::completed(job).contains(&index)) {
             return Ok(());
         }
-        let seen = facts::pod_at(state, pod, self.shown.pods).unwrap_or(pod);
-        let versions = facts::versions_from(state, job, self.shown.jobs);
+        let seen = facts::pod_at(state, pod, self.basis.of(job).pods).unwrap_or(pod);
+        let versions = facts::versions_from(state, job, self.basis.of(job).jobs);
+        // A surplus pod that ends while it is removed counts for nothing (job J-52).
+        let turn = self.basis.of_turn(job).pods;
+        let was_active = facts::pod_at(state, pod, turn).is_some_and(Stored::is_active);
         let has_no_part = versions.iter().any(|job| !facts::takes_part(job, pod));
         let given_up = by_index.is_some_and(|index| facts::failed_indexes(job).contains(&index));
         let is_right = facts::holds(job, "SuccessCriteriaMet")
-            || facts::action(job, pod) == Some("Ignore")
+            || [pod, seen].iter().any(|pod| facts::action(job, pod) == Some("Ignore"))
             || has_no_part
             || (given_up && facts::has_succeeded(pod))
-            || seen.is_active();
+            || seen.is_active()
+            || was_active;
         if !is_right {
             return Err(format!("{pod} loses its finalizer before its end is recorded"));
         }
@@ -193,13 +206,16 @@ impl Account {
                 return Err(format!("{} has pods that are not counted", job.name()));
             }
         }
-        pods.into_iter().try_for_each(|pod| self.is_counted(job, pod))
+        pods.into_iter().try_for_each(|pod| self.is_counted(state, job, pod))
     }
 
-    fn is_counted(&self, job: &Stored, pod: &Stored) -> Result<(), String> {
+    fn is_counted(&self, state: &State, job: &Stored, pod: &Stored) -> Result<(), String> {
         let told = self.counted.get(pod.uid()).copied();
         let ends = facts::counts_as_failed(job, pod) || facts::has_succeeded(pod);
-        if !ends || self.excused.contains(pod.uid()) || !facts::takes_part(job, pod) {
+        // What had no part in the work for a while may be forgotten.
+        let versions = facts::versions_from(state, job, 0);
+        let has_part = versions.iter().all(|version| facts::takes_part(version, pod));
+        if !ends || self.excused.contains(pod.uid()) || !has_part || facts::waits_for_a_successor(state, pod) {
             return Ok(());
         }
         let is_right = match told {

@@ -1,32 +1,15 @@
 //! What a Job asks for and what its pods are, read from the server's objects by themselves.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use testkit::Kind;
 use testkit::object::Stored;
 use testkit::record::{Change, State};
-use testkit::simulation::oracle::Asking;
 
 /// The finalizer of pods that are still to be counted.
 pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
-
-/// Up to which versions a process has been shown pods and Jobs.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Shown {
-    pub(super) pods: u64,
-    pub(super) jobs: u64,
-}
-
-impl Shown {
-    pub(super) fn to(asking: &Asking<'_>) -> Self {
-        Self {
-            pods: (asking.seen)(Kind::POD),
-            jobs: (asking.seen)(Kind::JOB),
-        }
-    }
-}
 
 /// The uid of the Job that controls a pod.
 pub(super) fn owner(pod: &Stored) -> Option<&str> {
@@ -54,6 +37,35 @@ pub(super) fn pods_ever<'s>(state: &'s State, job: &Stored) -> Vec<&'s Stored> {
     pods
 }
 
+/// Pods of a Job with a version of which this holds, that version the last such one.
+pub(super) fn pods_that<'s>(state: &'s State, job: &Stored, holds: impl Fn(&Stored) -> bool) -> Vec<&'s Stored> {
+    let ever: BTreeSet<&str> = pods_ever(state, job).into_iter().map(Stored::uid).collect();
+    let versions = state.writes(Kind::POD).map(|write| &write.object);
+    let fit = versions.filter(|pod| ever.contains(pod.uid()) && holds(pod));
+    let last: BTreeMap<&str, &Stored> = fit.map(|pod| (pod.uid(), pod)).collect();
+    last.into_values().collect()
+}
+
+/// Pods whose success counts: somebody waited for it.
+pub(super) fn successes<'s>(state: &'s State, job: &Stored) -> Vec<&'s Stored> {
+    pods_that(state, job, |pod| has_succeeded(pod) && pod.has_finalizer(TRACKING))
+}
+
+/// Whether a pod is the one that the next pod of its index takes its counts from: it is counted once that is there (job J-126).
+pub(super) fn waits_for_a_successor(state: &State, pod: &Stored) -> bool {
+    let Some(job) = job_of(state, pod).filter(|job| job.at("/spec/backoffLimitPerIndex").is_number()) else {
+        return false;
+    };
+    let is_over = |index| completed(job).contains(&index) || failed_indexes(job).contains(&index);
+    let of_it = |index| {
+        let mut siblings = pods(state, job)
+            .into_iter()
+            .filter(move |pod| self::index(pod) == Some(index));
+        siblings.all(|other| other.has_ended() && (other.uid() == pod.uid() || !other.has_finalizer(TRACKING)))
+    };
+    !has_finished(job) && has_failed(pod) && index(pod).is_some_and(|index| !is_over(index) && of_it(index))
+}
+
 /// The pods of a Job that are there.
 pub(super) fn pods<'s>(state: &'s State, job: &Stored) -> Vec<&'s Stored> {
     state.pods_of(job)
@@ -70,12 +82,12 @@ pub(super) fn versions_from<'s>(state: &'s State, job: &Stored, seen: u64) -> Ve
     all.into_iter().skip(known).collect()
 }
 
-/// A pod as it was at version `seen`; none if it was not there yet.
+/// A pod as it was at version `seen`, or as it was first.
 pub(super) fn pod_at<'s>(state: &'s State, pod: &Stored, seen: u64) -> Option<&'s Stored> {
     let versions = state.writes(Kind::POD).map(|write| &write.object);
-    versions
-        .filter(|version| version.uid() == pod.uid() && version.version() <= seen)
-        .last()
+    let of_it: Vec<&Stored> = versions.filter(|version| version.uid() == pod.uid()).collect();
+    let known = of_it.iter().rposition(|version| version.version() <= seen).unwrap_or(0);
+    of_it.get(known).copied()
 }
 
 pub(super) fn is_indexed(job: &Stored) -> bool {
@@ -117,6 +129,11 @@ pub(super) fn has_failed(pod: &Stored) -> bool {
 /// Whether a pod counts as failed for its Job (job J-37).
 pub(super) fn counts_as_failed(job: &Stored, pod: &Stored) -> bool {
     has_failed(pod) || (!waits_for_ends(job) && pod.is_terminating() && !has_succeeded(pod))
+}
+
+/// Whether it also counts by the failure policy.
+pub(super) fn is_a_failure(job: &Stored, pod: &Stored) -> bool {
+    counts_as_failed(job, pod) && action(job, pod) != Some("Ignore")
 }
 
 pub(super) fn holds(job: &Stored, condition: &str) -> bool {

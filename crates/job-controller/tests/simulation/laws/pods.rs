@@ -8,21 +8,22 @@ use testkit::object::Stored;
 use testkit::proxy::Verb;
 use testkit::record::{Change, State};
 use testkit::simulation::oracle::{Asking, Oracle};
+use testkit::simulation::schedule::Schedule;
 
-use super::facts::{self, Shown};
+use super::basis::Basis;
+use super::facts;
 
 /// What happens to pods.
 #[derive(Default)]
 pub(super) struct Pods {
-    /// What whoever has written last has been shown.
-    shown: Shown,
+    basis: Basis,
     /// Jobs whose pods were killed: their end must follow.
     ending: BTreeSet<String>,
 }
 
 impl Oracle for Pods {
     fn asked(&mut self, asking: &Asking<'_>) -> Result<(), String> {
-        self.shown = Shown::to(asking);
+        self.basis.asked(asking);
         let asked = asking.asked;
         match (asked.verb, &*asked.plural) {
             (Verb::Delete, "pods") => self.pod_goes(asking.state, &asked.name),
@@ -52,8 +53,15 @@ impl Oracle for Pods {
 }
 
 impl Pods {
+    pub(super) fn under(schedule: &Schedule) -> Self {
+        Self {
+            basis: Basis::under(schedule),
+            ..Self::default()
+        }
+    }
+
     fn pod_comes(&self, state: &State, job: &Stored, pod: &Stored) -> Result<(), String> {
-        let versions = facts::versions_from(state, job, self.shown.jobs);
+        let versions = facts::versions_from(state, job, self.basis.of(job).jobs);
         let waits = facts::waits_for_ends(job);
         let there: Vec<&Stored> = facts::pods(state, job)
             .into_iter()
@@ -67,10 +75,7 @@ impl Pods {
             return comes_to_its_turn(job, &versions, &there, index);
         }
         let all = versions.iter().filter_map(|job| facts::completions(job)).max();
-        let done = facts::pods_ever(state, job)
-            .into_iter()
-            .filter(|pod| facts::has_succeeded(pod));
-        let (done, running) = (done.count(), there.len());
+        let (done, running) = (facts::successes(state, job).len(), there.len());
         match all {
             Some(all) if waits && i64::try_from(done + running).unwrap_or(i64::MAX) > all => Err(format!(
                 "{done} pods of {} have succeeded, {running} run, {all} are wanted",
@@ -87,18 +92,25 @@ impl Pods {
         let Some(job) = facts::job_of(state, pod) else {
             return Err(format!("{name} is deleted, which no Job controls"));
         };
+        let shown = self.basis.of_turn(job).pods;
+        let was_let_go = facts::pod_at(state, pod, shown).is_some_and(|pod| !pod.has_finalizer(facts::TRACKING));
         if pod.has_finalizer(facts::TRACKING) {
             self.ending.insert(job.uid().to_owned());
             return Ok(());
         }
-        let versions = facts::versions_from(state, job, self.shown.jobs);
+        let versions = facts::versions_from(state, job, self.basis.of(job).jobs);
         let active = |pod: &&Stored| {
-            let seen = facts::pod_at(state, pod, self.shown.pods);
+            let seen = facts::pod_at(state, pod, self.basis.of(job).pods);
             pod.is_active() || seen.is_some_and(Stored::is_active)
         };
         let there: Vec<&Stored> = facts::pods(state, job).into_iter().filter(active).collect();
         let surplus = |job: &&Stored| is_surplus(state, job, pod, &there);
         if versions.iter().any(surplus) {
+            return Ok(());
+        }
+        if was_let_go {
+            // Left over by a turn that did not come to its end: it goes with its Job.
+            self.ending.insert(job.uid().to_owned());
             return Ok(());
         }
         Err(format!("{name} is deleted, {} pods are active", there.len()))
@@ -127,9 +139,7 @@ fn is_surplus(state: &State, job: &Stored, pod: &Stored, there: &[&Stored]) -> b
         return true;
     }
     let parallelism = job.number("/spec/parallelism");
-    let ever = facts::pods_ever(state, job);
-    let done = ever.iter().filter(|pod| facts::has_succeeded(pod)).count();
-    let done = i64::try_from(done).unwrap_or(i64::MAX);
+    let done = i64::try_from(facts::successes(state, job).len()).unwrap_or(i64::MAX);
     let wanted = facts::completions(job).map_or(parallelism, |all| parallelism.min(all - done));
     let twice = facts::is_indexed(job)
         && there

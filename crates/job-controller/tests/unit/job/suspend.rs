@@ -49,7 +49,7 @@ fn pods_go_uncounted_and_come_again() {
 fn a_job_that_was_told_in_other_words_not_to_be_suspended_is_not_resumed() {
     let mut cluster = fixed(2, 2);
     cluster.settle();
-    let start = cluster.status_of("startTime");
+    let start = cluster.status_of("startTime").clone();
     let told = json!({"type": "Suspended", "status": "False", "reason": "Other", "message": "by hand"});
     cluster.edit(json!({"status": {"conditions": [told]}}));
     cluster.after(5);
@@ -59,7 +59,7 @@ fn a_job_that_was_told_in_other_words_not_to_be_suspended_is_not_resumed() {
     }
     cluster.settle();
     assert_eq!(cluster.counts()[3], 2);
-    assert_eq!(cluster.status_of("startTime"), start);
+    assert_eq!(*cluster.status_of("startTime"), start);
 }
 
 // proves: job/J-103, job/J-105

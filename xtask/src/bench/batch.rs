@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::lives::{Lives, OF_JOBS, OF_PODS, Watch};
+use super::lives::{self, Lives, Watch};
 use crate::clock;
 use crate::demo::stage::Stage;
 
@@ -37,14 +37,12 @@ impl Course {
 /// Makes these Jobs and waits until all are complete.
 pub(super) fn play(stage: &mut Stage, namespace: &str, jobs: &[Value]) -> Result<Course> {
     open(stage, namespace)?;
-    let watch = |what: &str, output: &str| {
-        Watch::start(stage.watching(&["get", what, "--watch", "--namespace", namespace, output])?)
-    };
-    let (of_jobs, of_pods) = (watch("jobs", OF_JOBS)?, watch("pods", OF_PODS)?);
+    let watch = |path: &str| Watch::start(stage.watching(&["get", path])?);
+    let (mut of_jobs, mut of_pods) = (watch(&lives::of_jobs(namespace))?, watch(&lives::of_pods(namespace))?);
     let mut lives = Lives::default();
     make(stage, namespace, &[probe_job(), probe_pod()])?;
     let open = clock::wait_until(PATIENCE, || {
-        lives.follow(&of_jobs, &of_pods);
+        lives.follow(&mut of_jobs, &mut of_pods)?;
         Ok(lives.has_begun(PROBE))
     })?;
     ensure!(open, "the watches do not open");
@@ -60,7 +58,7 @@ pub(super) fn play(stage: &mut Stage, namespace: &str, jobs: &[Value]) -> Result
     }
     let done = clock::wait_until(PATIENCE, || {
         stage.check()?;
-        lives.follow(&of_jobs, &of_pods);
+        lives.follow(&mut of_jobs, &mut of_pods)?;
         Ok(lives.complete() == jobs.len())
     })?;
     for mut hand in hands {

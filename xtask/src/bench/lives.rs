@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use crate::clock;
+use crate::demo::stage::Stage;
 
 /// An event of a watch, as far as it matters here.
 #[derive(Deserialize)]
@@ -27,6 +28,8 @@ struct Object {
 #[derive(Deserialize)]
 struct Metadata {
     name: String,
+    #[serde(rename = "resourceVersion", default)]
+    version: String,
     #[serde(default)]
     labels: BTreeMap<String, String>,
 }
@@ -47,50 +50,70 @@ struct Condition {
     status: String,
 }
 
-/// The path at which the server tells every change of a namespace's Jobs, for an hour.
+/// Where the server tells every change of a namespace's Jobs.
 pub(super) fn of_jobs(namespace: &str) -> String {
-    format!("--raw=/apis/batch/v1/namespaces/{namespace}/jobs?watch=1&timeoutSeconds=3600")
+    format!("/apis/batch/v1/namespaces/{namespace}/jobs")
 }
 
 /// The same of its pods.
 pub(super) fn of_pods(namespace: &str) -> String {
-    format!("--raw=/api/v1/namespaces/{namespace}/pods?watch=1&timeoutSeconds=3600")
+    format!("/api/v1/namespaces/{namespace}/pods")
 }
 
-/// A kubectl that passes on what the server tells, and does not look at it: who reads slowly is cut off. It ends with this value.
+/// A kubectl that passes on what the server tells. It ends with this value.
 pub(super) struct Watch {
+    path: String,
+    /// The version of the last event.
+    version: String,
     child: Child,
     lines: Receiver<(Instant, String)>,
 }
 
 impl Watch {
-    pub(super) fn start(mut command: Command) -> Result<Self> {
-        let mut child = command.stdout(Stdio::piped()).spawn().context("kubectl")?;
-        let output = child.stdout.take().context("the output of kubectl")?;
-        let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if sender.send((clock::now(), line)).is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(Self { child, lines })
+    /// Watches what is at this path from the beginning.
+    pub(super) fn start(stage: &Stage, path: String) -> Result<Self> {
+        let (child, lines) = open(stage, &path, "")?;
+        Ok(Self {
+            path,
+            version: String::new(),
+            child,
+            lines,
+        })
     }
 
-    fn news(&self) -> Result<Vec<(Instant, Object)>> {
-        let read = |(at, line): (Instant, String)| {
+    /// What has come since. The server cuts off who reads slowly, as happens on a busy machine: then it goes on from there.
+    fn news(&mut self, stage: &Stage) -> Result<Vec<(Instant, Object)>> {
+        let has_ended = self.child.try_wait()?.is_some();
+        let mut news = Vec::new();
+        for (at, line) in self.lines.try_iter() {
             let event: Event = serde_json::from_str(&line).with_context(|| line.clone())?;
-            Ok((at, event.object))
-        };
-        self.lines.try_iter().map(read).collect()
+            self.version.clone_from(&event.object.metadata.version);
+            news.push((at, event.object));
+        }
+        if has_ended {
+            (self.child, self.lines) = open(stage, &self.path, &self.version)?;
+        }
+        Ok(news)
     }
+}
 
-    /// Fails if the server has ended it.
-    pub(super) fn check(&mut self) -> Result<()> {
-        ensure!(self.child.try_wait()?.is_none(), "the server has ended a watch");
-        Ok(())
-    }
+fn open(stage: &Stage, path: &str, version: &str) -> Result<(Child, Receiver<(Instant, String)>)> {
+    let raw = format!("--raw={path}?watch=1&timeoutSeconds=3600&resourceVersion={version}");
+    let mut child = stage
+        .watching(&["get", &raw])?
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("kubectl")?;
+    let output = child.stdout.take().context("the output of kubectl")?;
+    let (sender, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if sender.send((clock::now(), line)).is_err() {
+                return;
+            }
+        }
+    });
+    Ok((child, lines))
 }
 
 impl Drop for Watch {
@@ -122,15 +145,14 @@ struct Life {
 
 impl Lives {
     /// Takes in what the watches have printed.
-    pub(super) fn follow(&mut self, jobs: &mut Watch, pods: &mut Watch) -> Result<()> {
-        for (at, job) in jobs.news()? {
+    pub(super) fn follow(&mut self, stage: &Stage, jobs: &mut Watch, pods: &mut Watch) -> Result<()> {
+        for (at, job) in jobs.news(stage)? {
             self.job(at, &job);
         }
-        for (at, pod) in pods.news()? {
+        for (at, pod) in pods.news(stage)? {
             self.pod(at, pod);
         }
-        jobs.check()?;
-        pods.check()
+        Ok(())
     }
 
     fn job(&mut self, at: Instant, job: &Object) {

@@ -15,6 +15,9 @@ use crate::progress::Progress;
 /// How the tests tell how many histories are over.
 const TOLD: &str = "simulated ";
 
+/// From so many histories on an optimized build pays.
+const MANY: u64 = 5000;
+
 /// Flags of `simulate`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -33,9 +36,9 @@ pub(crate) struct Args {
     /// Print the whole timeline of each history.
     #[arg(long)]
     trace: bool,
-    /// Play a release build: faster to run, slower to build.
+    /// Play an optimized build: faster to run, slower to build. Many histories are always played by one.
     #[arg(long)]
-    release: bool,
+    optimized: bool,
 }
 
 impl Args {
@@ -55,8 +58,8 @@ impl Args {
             "--test",
             "simulation",
         ]);
-        if self.release {
-            command.arg("--release");
+        if self.optimized || self.seeds() >= MANY {
+            command.args(["--profile", "simulation"]);
         }
         command.args(["--", "--nocapture", "histories::"]);
         command.env("WORKLOAD_SIMULATE_SEEDS", self.seeds().to_string());

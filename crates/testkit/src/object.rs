@@ -23,7 +23,18 @@ impl Stored {
 
     /// The value at a JSON pointer; null where there is none.
     pub fn at(&self, pointer: &str) -> &Value {
-        self.0.pointer(pointer).unwrap_or(&Value::Null)
+        static NOTHING: Value = Value::Null;
+        if pointer.contains('~') {
+            return self.0.pointer(pointer).unwrap_or(&NOTHING);
+        }
+        // As `Value::pointer`, which copies every token for the sake of those that are escaped.
+        let mut tokens = pointer.split('/').skip(1);
+        let found = tokens.try_fold(&*self.0, |value, token| match value {
+            Value::Array(items) => items.get(token.parse::<usize>().ok()?),
+            Value::Object(fields) => fields.get(token),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        });
+        found.unwrap_or(&NOTHING)
     }
 
     /// The text at a JSON pointer; empty where there is none.

@@ -19,25 +19,24 @@ struct Played {
 }
 
 impl Played {
-    /// Every story undisturbed; then by turns a random history, and trouble at a write: what is rare among the ones may be
-    /// frequent among the others.
+    /// Every story undisturbed; then by turns a random history, a crash point, and other trouble at a write: what is rare among
+    /// the ones may be frequent among the others.
     fn all() -> Self {
         let (crash, random) = (crashes::survey(), histories::survey());
         let numbered = |number: usize, cases: Vec<Case>| cases.into_iter().map(move |case| (number, case));
-        let mut every_write: Vec<_> = numbered(0, crashes::cases(&crash)).collect();
+        let crashes: Vec<_> = numbered(0, crashes::cases(&crash)).collect();
         let by_chance: Vec<_> = numbered(1, histories::cases(&random)).collect();
         let stories = crash.stories().len();
         let mut surveys = vec![("crash point", crash), ("random trouble", random)];
+        let mut at_writes = Vec::new();
         for Points { survey, cases } in points::all() {
-            every_write.extend(numbered(surveys.len(), cases));
+            at_writes.extend(numbered(surveys.len(), cases));
             surveys.push(("trouble at a write", survey));
         }
-        // Neighbours show the same.
-        every_write.sort_by_key(|(_, case)| case.seed.mixed(&case.schedule.to_string()));
-        let mut disturbed: Vec<_> = by_chance
+        let turns = [by_chance, shuffled(crashes), shuffled(at_writes)];
+        let mut disturbed: Vec<_> = turns
             .into_iter()
-            .enumerate()
-            .chain(every_write.into_iter().enumerate())
+            .flat_map(|cases| cases.into_iter().enumerate())
             .collect();
         disturbed.sort_by_key(|(turn, _)| *turn);
         let undisturbed = |story| Case {
@@ -76,6 +75,12 @@ impl Played {
             ))
         })
     }
+}
+
+/// Neighbours show the same.
+fn shuffled(mut cases: Vec<(usize, Case)>) -> Vec<(usize, Case)> {
+    cases.sort_by_key(|(_, case)| case.seed.mixed(&case.schedule.to_string()));
+    cases
 }
 
 #[test]

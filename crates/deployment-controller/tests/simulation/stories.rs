@@ -56,7 +56,7 @@ pub(crate) fn create() -> Scenario {
     settled(story("create").create(Kind::DEPLOYMENT, web)).under(laws::rolling(4, 0))
 }
 
-fn scale() -> Scenario {
+pub(crate) fn scale() -> Scenario {
     let web = deployment("web").replicas(3).json();
     let three = settled(story("scale").create(Kind::DEPLOYMENT, web));
     let six = settled(scaled(three, 6));

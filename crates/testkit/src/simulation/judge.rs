@@ -112,11 +112,12 @@ impl<'a> Judge<'a> {
         // A create that arrives late was repeated under its name by whoever has sent it, but not by a successor; and the name
         // is free again if its object was deleted meanwhile.
         let name_is_free = goal.tally.deletions > 0 || faults().any(Fault::may_end_a_process);
-        let explains = |fault: &Fault| fault.harms_pods() || (name_is_free && matches!(fault, Fault::Late(_)));
-        let explained = faults().filter(explains).count() as u64;
+        let late = faults().filter(|fault| name_is_free && matches!(fault, Fault::Late(_)));
+        let late = late.count() as u64;
+        let explained = late + faults().filter(|fault| fault.harms_pods()).count() as u64;
         for (kind, allowed) in [
             (Kind::DEPLOYMENT, 0),
-            (Kind::REPLICA_SET, 0),
+            (Kind::REPLICA_SET, late),
             (Kind::POD, 2 * explained + tally.lost),
         ] {
             let (created, needed) = (tally.created(kind), goal.tally.created(kind));

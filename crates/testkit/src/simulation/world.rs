@@ -86,7 +86,7 @@ pub(super) struct World {
     pub(super) busy_until: Moment,
     /// Until then a controller may have a reason to wait.
     pub(super) excused_until: Moment,
-    /// When an object other than leases and events has changed last.
+    /// When an object other than leases has changed last.
     pub(super) changed_at: Moment,
     absorbed: u64,
     collecting: bool,
@@ -228,10 +228,11 @@ impl World {
             return;
         }
         self.state.record(kind, change, object.clone());
+        // Events can be late: those that are still to be written are not over either.
+        self.changed_at = self.now();
         if kind == EVENT {
             return;
         }
-        self.changed_at = self.now();
         if kind == Kind::POD {
             self.notice_pod(change, object);
             self.notice_work(change, object);

@@ -104,12 +104,12 @@ fn keep(resource: &Resource, part: Part, stored: &Value, object: &mut Value) {
         (_, StatusWrites::Absent) => {}
         (Part::Main, _) => copy(stored, object, "status"),
         (Part::Status, writes) => {
-            let status = object.as_object_mut().and_then(|fields| fields.remove("status"));
-            let metadata = object["metadata"].take();
-            *object = stored.clone();
-            object["status"] = status.unwrap_or_default();
-            if writes != StatusWrites::Nothing {
-                object["metadata"] = metadata;
+            take_back_all_but(&["status", "metadata"], stored, object);
+            if object.get("status").is_none() {
+                object["status"] = Value::Null;
+            }
+            if writes == StatusWrites::Nothing {
+                copy(stored, object, "metadata");
             }
             match writes {
                 StatusWrites::MetadataButLabels => copy(&stored["metadata"], &mut object["metadata"], "labels"),
@@ -118,6 +118,18 @@ fn keep(resource: &Resource, part: Part, stored: &Value, object: &mut Value) {
                 }
                 StatusWrites::Absent | StatusWrites::Metadata | StatusWrites::Nothing => {}
             }
+        }
+    }
+}
+
+fn take_back_all_but(kept: &[&str], stored: &Value, object: &mut Value) {
+    let (Some(before), Some(fields)) = (stored.as_object(), object.as_object_mut()) else {
+        return;
+    };
+    fields.retain(|field, _| kept.contains(&field.as_str()) || before.contains_key(field));
+    for (field, value) in before.iter().filter(|(field, _)| !kept.contains(&field.as_str())) {
+        if fields.get(field) != Some(value) {
+            fields.insert(field.clone(), value.clone());
         }
     }
 }
@@ -135,10 +147,10 @@ fn copy(from: &Value, to: &mut Value, field: &str) {
 
 /// Whether a write of the main part makes the generation grow.
 fn grows(resource: &Resource, stored: &Value, object: &Value) -> bool {
-    let differs = |pointer: &str| {
-        let of = |value: &Value| value.pointer(pointer).filter(|value| !is_empty(value)).cloned();
-        of(stored) != of(object)
-    };
+    fn of<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
+        value.pointer(pointer).filter(|value| !is_empty(value))
+    }
+    let differs = |pointer: &str| of(stored, pointer) != of(object, pointer);
     match resource.generation {
         Generation::Absent => false,
         Generation::Spec => differs("/spec"),

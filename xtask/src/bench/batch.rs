@@ -1,18 +1,19 @@
 //! Many Jobs at once, each batch in a namespace of its own.
 
 use std::fs;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::lives::{Lives, OF_JOBS, OF_PODS, Watch};
+use super::lives::{self, Lives, Watch};
 use crate::clock;
 use crate::demo::stage::Stage;
 
 /// The longest that a batch may take.
 const PATIENCE: Duration = Duration::from_mins(15);
-/// How many kubectls make Jobs at once: each of them makes one after the other.
+/// How many kubectls make Jobs at once.
 const HANDS: usize = 8;
 /// A Job that does nothing, and a pod of no Job.
 const PROBE: &str = "probe";
@@ -37,37 +38,60 @@ impl Course {
 /// Makes these Jobs and waits until all are complete.
 pub(super) fn play(stage: &mut Stage, namespace: &str, jobs: &[Value]) -> Result<Course> {
     open(stage, namespace)?;
-    let watch = |what: &str, output: &str| {
-        Watch::start(stage.watching(&["get", what, "--watch", "--namespace", namespace, output])?)
-    };
-    let (of_jobs, of_pods) = (watch("jobs", OF_JOBS)?, watch("pods", OF_PODS)?);
+    let mut of_jobs = Watch::start(stage, lives::of_jobs(namespace))?;
+    let mut of_pods = Watch::start(stage, lives::of_pods(namespace))?;
     let mut lives = Lives::default();
     make(stage, namespace, &[probe_job(), probe_pod()])?;
     let open = clock::wait_until(PATIENCE, || {
-        lives.follow(&of_jobs, &of_pods);
+        lives.follow(stage, &mut of_jobs, &mut of_pods)?;
         Ok(lives.has_begun(PROBE))
     })?;
     ensure!(open, "the watches do not open");
     let began = clock::now();
-    let mut hands = Vec::new();
-    for (hand, part) in jobs.chunks(jobs.len().div_ceil(HANDS)).enumerate() {
-        let file = stage.dir().join(format!("{namespace}-{hand}.json"));
-        fs::write(&file, list(part).to_string())?;
-        let args = ["create", "--validate=false", "--namespace", namespace, "--filename"];
-        let mut kubectl = stage.watching(&args)?;
-        kubectl.arg(&file).stdout(std::process::Stdio::null());
-        hands.push(kubectl.spawn().context("kubectl")?);
-    }
+    let mut hands = Hands::set_to_work(stage, namespace, jobs)?;
     let done = clock::wait_until(PATIENCE, || {
         stage.check()?;
-        lives.follow(&of_jobs, &of_pods);
+        lives.follow(stage, &mut of_jobs, &mut of_pods)?;
         Ok(lives.complete() == jobs.len())
     })?;
-    for mut hand in hands {
-        ensure!(hand.wait()?.success(), "not all Jobs were made");
-    }
     ensure!(done, "{} of {} Jobs are complete", lives.complete(), jobs.len());
+    hands.finish()?;
     Ok(Course { lives, began })
+}
+
+/// kubectls that make Jobs, each one after the other. They end with this value.
+struct Hands(Vec<Child>);
+
+impl Hands {
+    fn set_to_work(stage: &Stage, namespace: &str, jobs: &[Value]) -> Result<Self> {
+        let mut hands = Self(Vec::new());
+        for (hand, part) in jobs.chunks(jobs.len().div_ceil(HANDS)).enumerate() {
+            let file = stage.dir().join(format!("{namespace}-{hand}.json"));
+            fs::write(&file, list(part).to_string())?;
+            let args = ["create", "--validate=false", "--namespace", namespace, "--filename"];
+            let mut kubectl = stage.watching(&args)?;
+            kubectl.arg(&file).stdout(Stdio::null());
+            hands.0.push(kubectl.spawn().context("kubectl")?);
+        }
+        Ok(hands)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        for hand in &mut self.0 {
+            ensure!(hand.wait()?.success(), "not all Jobs were made");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Hands {
+    fn drop(&mut self) {
+        for hand in &mut self.0 {
+            // It may have ended; then there is nothing to do.
+            let _ = hand.kill();
+            let _ = hand.wait();
+        }
+    }
 }
 
 /// A namespace in which pods can be made: its ServiceAccount is there.

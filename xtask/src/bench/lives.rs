@@ -1,46 +1,119 @@
-//! When Jobs and their pods came and ended, to the millisecond: kubectl watches, and each of its lines gets the time.
+//! When Jobs and their pods came and ended, to the millisecond: each event of a watch gets the time.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use serde::Deserialize;
 
 use crate::clock;
+use crate::demo::stage::Stage;
 
-/// What kubectl prints of each change of a Job: its name and its true conditions.
-pub(super) const OF_JOBS: &str =
-    "--output=jsonpath={.metadata.name} {.status.conditions[?(@.status==\"True\")].type}{\"\\n\"}";
-/// What it prints of each change of a pod: its name, its phase and its Job's name.
-pub(super) const OF_PODS: &str =
-    "--output=jsonpath={.metadata.name} {.status.phase} {.metadata.labels.job-name}{\"\\n\"}";
+/// An event of a watch, as far as it matters here.
+#[derive(Deserialize)]
+struct Event {
+    object: Object,
+}
 
-/// A kubectl that watches. It ends with this value.
+#[derive(Deserialize)]
+struct Object {
+    metadata: Metadata,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+    #[serde(rename = "resourceVersion", default)]
+    version: String,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+/// Phase of a pod, conditions of a Job.
+#[derive(Default, Deserialize)]
+struct Status {
+    #[serde(default)]
+    phase: String,
+    #[serde(default)]
+    conditions: Vec<Condition>,
+}
+
+#[derive(Deserialize)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+}
+
+/// Where the server tells every change of a namespace's Jobs.
+pub(super) fn of_jobs(namespace: &str) -> String {
+    format!("/apis/batch/v1/namespaces/{namespace}/jobs")
+}
+
+/// The same of its pods.
+pub(super) fn of_pods(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/pods")
+}
+
+/// A kubectl that passes on what the server tells. It ends with this value.
 pub(super) struct Watch {
+    path: String,
+    /// The version of the last event.
+    version: String,
     child: Child,
     lines: Receiver<(Instant, String)>,
 }
 
 impl Watch {
-    pub(super) fn start(mut command: Command) -> Result<Self> {
-        let mut child = command.stdout(Stdio::piped()).spawn().context("kubectl")?;
-        let output = child.stdout.take().context("the output of kubectl")?;
-        let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if sender.send((clock::now(), line)).is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(Self { child, lines })
+    /// Watches what is at this path from the beginning.
+    pub(super) fn start(stage: &Stage, path: String) -> Result<Self> {
+        let (child, lines) = open(stage, &path, "")?;
+        Ok(Self {
+            path,
+            version: String::new(),
+            child,
+            lines,
+        })
     }
 
-    fn new_lines(&self) -> impl Iterator<Item = (Instant, String)> + '_ {
-        self.lines.try_iter()
+    /// What has come since. The server cuts off who reads slowly, as happens on a busy machine: then it goes on from there.
+    fn news(&mut self, stage: &Stage) -> Result<Vec<(Instant, Object)>> {
+        let has_ended = self.child.try_wait()?.is_some();
+        let mut news = Vec::new();
+        for (at, line) in self.lines.try_iter() {
+            let event: Event = serde_json::from_str(&line).with_context(|| line.clone())?;
+            self.version.clone_from(&event.object.metadata.version);
+            news.push((at, event.object));
+        }
+        if has_ended {
+            (self.child, self.lines) = open(stage, &self.path, &self.version)?;
+        }
+        Ok(news)
     }
+}
+
+fn open(stage: &Stage, path: &str, version: &str) -> Result<(Child, Receiver<(Instant, String)>)> {
+    let raw = format!("--raw={path}?watch=1&timeoutSeconds=3600&resourceVersion={version}");
+    let mut child = stage
+        .watching(&["get", &raw])?
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("kubectl")?;
+    let output = child.stdout.take().context("the output of kubectl")?;
+    let (sender, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if sender.send((clock::now(), line)).is_err() {
+                return;
+            }
+        }
+    });
+    Ok((child, lines))
 }
 
 impl Drop for Watch {
@@ -72,36 +145,39 @@ struct Life {
 
 impl Lives {
     /// Takes in what the watches have printed.
-    pub(super) fn follow(&mut self, jobs: &Watch, pods: &Watch) {
-        for (at, line) in jobs.new_lines() {
-            self.job(at, &line);
+    pub(super) fn follow(&mut self, stage: &Stage, jobs: &mut Watch, pods: &mut Watch) -> Result<()> {
+        for (at, job) in jobs.news(stage)? {
+            self.job(at, &job);
         }
-        for (at, line) in pods.new_lines() {
-            self.pod(at, &line);
+        for (at, pod) in pods.news(stage)? {
+            self.pod(at, pod);
         }
+        Ok(())
     }
 
-    fn job(&mut self, at: Instant, text: &str) {
-        let mut words = text.split(' ');
-        let life = self
-            .jobs
-            .entry(words.next().unwrap_or_default().to_owned())
-            .or_default();
+    fn job(&mut self, at: Instant, job: &Object) {
+        let life = self.jobs.entry(job.metadata.name.clone()).or_default();
         life.made.get_or_insert(at);
-        for condition in words.filter(|condition| !condition.is_empty()) {
+        for condition in job
+            .status
+            .conditions
+            .iter()
+            .filter(|condition| condition.status == "True")
+        {
             life.is_known = true;
-            if condition == "Complete" {
+            if condition.kind == "Complete" {
                 life.complete.get_or_insert(at);
             }
         }
     }
 
-    fn pod(&mut self, at: Instant, text: &str) {
-        let mut words = text.splitn(3, ' ');
-        let [name, phase, job] = [words.next(), words.next(), words.next()].map(Option::unwrap_or_default);
-        let life = self.jobs.entry(job.to_owned()).or_default();
+    fn pod(&mut self, at: Instant, pod: Object) {
+        let Object { metadata, status } = pod;
+        let (name, phase) = (metadata.name, status.phase);
+        let owner = metadata.labels.get("job-name").cloned().unwrap_or_default();
+        let life = self.jobs.entry(owner).or_default();
         let has_ended = phase == "Succeeded";
-        let before = self.pods.insert(name.to_owned(), has_ended);
+        let before = self.pods.insert(name, has_ended);
         if before.is_none() {
             life.last_pod = life.last_pod.max(Some(at));
         }
@@ -166,21 +242,44 @@ impl Lags {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn job(name: &str, conditions: &[&str]) -> Object {
+        let condition = |kind: &&str| json!({"type": kind, "status": "True"});
+        let conditions: Vec<_> = conditions.iter().map(condition).collect();
+        serde_json::from_value(json!({"metadata": {"name": name}, "status": {"conditions": conditions}})).unwrap()
+    }
+
+    fn pod(name: &str, phase: &str, job: &str) -> Object {
+        let labels = if job.is_empty() {
+            json!({})
+        } else {
+            json!({"job-name": job})
+        };
+        let conditions = json!([{"type": "Ready", "status": "False"}]);
+        let status = json!({"phase": phase, "conditions": conditions});
+        serde_json::from_value(json!({"metadata": {"name": name, "labels": labels}, "status": status})).unwrap()
+    }
 
     #[test]
     fn lags_run_from_the_job_to_its_last_pod_and_from_the_end_of_its_last_pod_to_completion() {
         let start = clock::now();
         let at = |millis| start + Duration::from_millis(millis);
         let mut lives = Lives::default();
-        lives.job(at(0), "a ");
-        lives.pod(at(5), "a-1 Pending a");
-        lives.pod(at(20), "a-1 Succeeded a");
-        lives.pod(at(50), "a-2 Succeeded a");
-        lives.pod(at(60), "a-1 Succeeded a");
-        lives.job(at(70), "a SuccessCriteriaMet");
+        lives.job(at(0), &job("a", &[]));
+        for (millis, name, phase) in [
+            (5, "a-1", "Pending"),
+            (20, "a-1", "Succeeded"),
+            (50, "a-2", "Succeeded"),
+            (60, "a-1", "Succeeded"),
+        ] {
+            lives.pod(at(millis), pod(name, phase, "a"));
+        }
+        lives.job(at(70), &job("a", &["SuccessCriteriaMet"]));
         assert_eq!(lives.complete(), 0);
-        lives.job(at(80), "a SuccessCriteriaMet Complete");
+        lives.job(at(80), &job("a", &["SuccessCriteriaMet", "Complete"]));
         assert_eq!(lives.complete(), 1);
         let millis = |lags: &Lags| lags.quantiles().map(|lag| lag.as_millis());
         assert_eq!(millis(&lives.to_last_pod()), [50; 3]);
@@ -190,10 +289,10 @@ mod tests {
     #[test]
     fn both_watches_are_open_and_somebody_reconciles_when_both_probes_say_so() {
         let mut lives = Lives::default();
-        lives.job(clock::now(), "probe ");
-        lives.pod(clock::now(), "probe Running ");
+        lives.job(clock::now(), &job("probe", &[]));
+        lives.pod(clock::now(), pod("probe", "Running", ""));
         assert!(!lives.has_begun("probe"));
-        lives.job(clock::now(), "probe Suspended");
+        lives.job(clock::now(), &job("probe", &["Suspended"]));
         assert!(lives.has_begun("probe"));
     }
 }

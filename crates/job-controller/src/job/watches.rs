@@ -72,10 +72,11 @@ fn current(old: Option<&Pod>, new: &Pod, jobs: &Store<Job>, pods: &Store<Pod>) -
     adopters.iter().map(|job| (key(job), BATCH)).collect()
 }
 
-/// Where every other pod has ended there is nothing to gather: after the end of the only one, or of the last of a round.
+/// Where every other pod has ended there is nothing to gather: after the end of the only one, or of the last of a round. A Job
+/// that is being deleted is in no hurry: it may be gone before its status has to be written again.
 fn soon(job: &Job, ended: &Pod, pods: &Store<Pod>) -> Duration {
     let is_to_come = |pod: &Pod| !pod.is_finished() && pod.meta.uid != ended.meta.uid;
-    if pods.controls_any(&job.meta.uid, is_to_come) {
+    if job.meta.is_terminating() || pods.controls_any(&job.meta.uid, is_to_come) {
         BATCH
     } else {
         NOW

@@ -37,6 +37,7 @@ fn jobs() -> Store<Job> {
         job("one", &json!({})),
         job("killed", &json!({})),
         job("round", &json!({})),
+        job("leaving", &going()),
         job("done", &finished()),
         job("other", &json!({"spec": {"managedBy": "example.com/x"}})),
         job(
@@ -140,6 +141,7 @@ fn running() -> Value {
 #[case::the_only_one_is_gone(removed(pod(Some("one"), running())), &["one"])]
 #[case::the_last_one_of_a_round_ends(applied(Some(pod(Some("round"), running())), pod(Some("round"), over())), &["round"])]
 #[case::the_last_one_of_a_round_is_gone(removed(pod(Some("round"), running())), &["round"])]
+#[case::the_only_one_of_a_job_that_is_deleted_is_gone(removed(pod(Some("leaving"), going())), &["leaving in 1"])]
 #[case::one_of_many_killed_ends(applied(Some(pod(Some("killed"), going())), pod(Some("killed"), json!({"status": {"phase": "Failed"}}))), &["killed in 1"])]
 #[case::one_of_many_killed_is_gone(removed(pod(Some("killed"), going())), &["killed in 1"])]
 #[case::another_owner(applied(Some(pod(Some("many"), running())), pod(Some("one"), over())), &["many in 1", "one"])]

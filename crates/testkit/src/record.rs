@@ -63,14 +63,16 @@ impl Record {
             let (shared, api, mut version) = (Arc::clone(&shared), namespace.clone(), version.to_owned());
             watches.spawn(async move {
                 loop {
-                    let end = follow(&shared, &api, kind, &version).await;
-                    if outages == Outages::Unexpected {
-                        let why = end.map_or_else(|error| error.to_string(), |()| "it ended".to_owned());
-                        shared.lock().broken = Some(format!("watch of {kind}: {why}"));
-                        shared.changed.send_replace(());
-                        return;
+                    match (follow(&shared, &api, kind, &mut version).await, outages) {
+                        (_, Outages::Expected) => version = take_up(&shared, &api, kind).await,
+                        // A busy server ends watches that do not keep up.
+                        (Ok(()), Outages::Unexpected) => {}
+                        (Err(error), Outages::Unexpected) => {
+                            shared.lock().broken = Some(format!("watch of {kind}: {error}"));
+                            shared.changed.send_replace(());
+                            return;
+                        }
                     }
-                    version = take_up(&shared, &api, kind).await;
                 }
             });
         }
@@ -164,7 +166,8 @@ async fn take_up(shared: &Shared, api: &Api, kind: Kind) -> String {
     }
 }
 
-async fn follow(shared: &Shared, api: &Api, kind: Kind, version: &str) -> Result<(), kube::Error> {
+/// Follows a watch from `version` to its end; afterwards `version` is that of the last event.
+async fn follow(shared: &Shared, api: &Api, kind: Kind, version: &mut String) -> Result<(), kube::Error> {
     let events = api.watch(kind, version).await?;
     pin_mut!(events);
     while let Some(event) = events.try_next().await? {
@@ -175,6 +178,9 @@ async fn follow(shared: &Shared, api: &Api, kind: Kind, version: &str) -> Result
             WatchEvent::Bookmark(_) => continue,
             WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
         };
+        if let Some(reached) = object["metadata"]["resourceVersion"].as_str() {
+            reached.clone_into(version);
+        }
         shared.lock().apply(kind, change, object);
         shared.changed.send_replace(());
     }

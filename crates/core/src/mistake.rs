@@ -76,8 +76,6 @@ mistakes! {
         ReplacedTooEarly,
         /// A Job ends while pods are still to be counted.
         EndedTooEarly,
-        /// Nobody waits after a failure.
-        BackoffForgotten,
         /// Pods that go because their Job is suspended count as failed.
         SuspendedCounted,
         /// The clean-up of finalizers takes those of pods whose Job is there.

@@ -50,7 +50,6 @@ pub(super) fn missing(facts: &Facts<'_>, burst: usize, now: Timestamp) -> Creati
         return Creation::default();
     }
     if spec.per_index().is_none()
-        && !made(Mistake::BackoffForgotten)
         && let Some(rest) = facts.record().remaining(now)
     {
         return Creation {

@@ -35,6 +35,15 @@ impl Outcome {
             .filter_map(|attempt| attempt.result.as_ref().err())
     }
 
+    /// True if the status write found that there is no such object any more, or another one under its name.
+    pub fn found_gone(&self) -> bool {
+        let mut statuses = self.attempts.iter().filter(|attempt| attempt.verb == Verb::Status);
+        statuses.any(|attempt| {
+            let failure = attempt.result.as_ref().err();
+            failure.is_some_and(|failure| matches!(failure.class, FailureClass::Missing | FailureClass::Replaced))
+        })
+    }
+
     /// True if every write of this verb on this object was applied, and there was one.
     pub fn applied(&self, verb: Verb, kind: Kind, key: &ObjectKey) -> bool {
         let mut on_it = self

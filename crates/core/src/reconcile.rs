@@ -81,6 +81,10 @@ impl<W: Workload> Reconciler<W> {
             self.told.forget(&key);
             return Verdict::Done(Wake::OnChange);
         };
+        if self.ledger.is_gone(&key, &root.uid, self.clock.instant()) {
+            // The cache will show it, and wakes the key then.
+            return Verdict::Done(Wake::After(RECHECK));
+        }
         match self.executor.resolve_doubts(&root).await {
             // Without the right to look it up only time or a cache can tell.
             Err(failure) if failure.class != FailureClass::Rejected => {
@@ -150,6 +154,9 @@ impl<W: Workload> Reconciler<W> {
         }
         if let Some(status) = conclusion.status {
             turn.status(status).await;
+        }
+        if turn.outcome().found_gone() {
+            self.ledger.found_gone(&root.key, &root.uid, self.clock.instant());
         }
         self.workload.settled(seen, &intent, turn.outcome(), self.clock.now());
         verdict::<W>(&root, turn.outcome(), wake.sooner(conclusion.wake))

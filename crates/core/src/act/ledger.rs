@@ -1,6 +1,7 @@
 //! What this process has written and the caches may not show yet: expectations and freshness of one workload, shared by
 //! the executor (which writes into it), the watches (which settle it) and the loop's gate (which reads it).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,7 +10,7 @@ use parking_lot::Mutex;
 use crate::cache::{Delta, Progress};
 use crate::doubts::{Doubt, Doubts, Effect};
 use crate::expectations::{Child, Expectations, Settlement};
-use crate::freshness::{Freshly, Freshness};
+use crate::freshness::{Freshly, Freshness, HOLD};
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::meta::Object;
 use crate::mistake::{Mistake, made};
@@ -22,6 +23,14 @@ pub struct Ledger {
     expectations: Mutex<Expectations>,
     freshness: Mutex<Freshness>,
     doubts: Mutex<Doubts>,
+    gone: Mutex<HashMap<ObjectKey, Gone>>,
+}
+
+/// An owner that the server does not have any more.
+#[derive(Debug)]
+struct Gone {
+    uid: Uid,
+    since: Instant,
 }
 
 impl Ledger {
@@ -32,6 +41,7 @@ impl Ledger {
             expectations: Mutex::default(),
             freshness: Mutex::default(),
             doubts: Mutex::default(),
+            gone: Mutex::default(),
         }
     }
 
@@ -130,6 +140,24 @@ impl Ledger {
         self.expectations.lock().clear();
         self.freshness.lock().clear();
         self.doubts.lock().clear();
+        self.gone.lock().clear();
+    }
+
+    /// The server says that it has no owner of this uid any more; the cache will show it.
+    pub(crate) fn found_gone(&self, owner: &ObjectKey, uid: &Uid, now: Instant) {
+        let gone = Gone {
+            uid: uid.clone(),
+            since: now,
+        };
+        self.gone.lock().insert(owner.clone(), gone);
+    }
+
+    /// True if the server has said so, for as long as a cache may take to show it. Whatever was done for such an owner would be
+    /// undone by the garbage collector, and done again with the next look.
+    pub(crate) fn is_gone(&self, owner: &ObjectKey, uid: &Uid, now: Instant) -> bool {
+        let gone = self.gone.lock();
+        let found = gone.get(owner).filter(|gone| gone.uid == *uid);
+        found.is_some_and(|gone| now.saturating_duration_since(gone.since) < HOLD)
     }
 
     /// Whether the caches have caught up with what was written for this owner.
@@ -150,6 +178,7 @@ impl Ledger {
         self.expectations.lock().forget(owner);
         self.freshness.lock().forget(owner);
         self.doubts.lock().forget(owner);
+        self.gone.lock().remove(owner);
     }
 }
 

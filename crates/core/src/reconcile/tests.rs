@@ -400,6 +400,31 @@ async fn a_live_read_is_answered_before_the_decision_is_taken_anew() {
 
 const IN_A_MINUTE: Wake = Wake::After(Duration::from_mins(1));
 
+#[tokio::test(start_paused = true)]
+async fn who_is_gone_gets_no_turn_until_its_cache_shows_it() {
+    let scene = scene(Does::Patches, |seen| {
+        if seen.line.ends_with("status") {
+            refusal(404, "NotFound")
+        } else {
+            object("o1", "5")
+        }
+    });
+    assert_eq!(scene.turn().await, Verdict::Retry(Retry::Backoff, Wake::OnChange));
+    scene.told();
+    assert_eq!(scene.turn().await, Verdict::Done(IN_A_MINUTE));
+    assert_eq!(scene.told(), Vec::<String>::new());
+    *scene.reconciler.workload.root.lock() = Some(Target {
+        uid: Uid::new("o2"),
+        ..root()
+    });
+    scene.turn().await;
+    assert!(!scene.told().is_empty(), "another one has its name");
+    tokio::time::advance(Duration::from_mins(6)).await;
+    *scene.reconciler.workload.root.lock() = Some(root());
+    scene.turn().await;
+    assert!(!scene.told().is_empty(), "the cache would have shown it by now");
+}
+
 // proves: deployment/C-4
 #[tokio::test(start_paused = true)]
 async fn who_cannot_be_decided_about_is_looked_at_again_although_the_retries_are_used_up() {

@@ -26,6 +26,8 @@ const POD_GARBAGE: &str = "pod-garbage-collector";
 const UPSTREAM_LEASE: (&str, &str) = ("kube-system", "kube-controller-manager");
 /// The longest that a component may take to come up on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
+/// A server that is not ready for so long may have lost a component, for instance because its port was not free yet.
+const SUSPICIOUS: Duration = Duration::from_secs(20);
 /// How often a component that comes up is looked at.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -136,20 +138,31 @@ impl Cluster {
 
     /// Waits until the API server calls itself ready.
     pub async fn ready(&self) {
-        let api = self.server.api();
         let ready = tokio::time::timeout(PATIENCE, async {
-            while !api.is_ready().await {
-                tokio::time::sleep(POLL).await;
+            while tokio::time::timeout(SUSPICIOUS, self.answers()).await.is_err() {
+                self.start_what_has_ended().await;
             }
         });
         assert!(ready.await.is_ok(), "the API server does not get ready");
     }
 
-    /// Puts right what an earlier test has left.
-    async fn mend(&self) {
+    async fn answers(&self) {
+        let api = self.server.api();
+        while !api.is_ready().await {
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Etcd and API server, where they do not run.
+    async fn start_what_has_ended(&self) {
         for part in [Part::Etcd, Part::ApiServer] {
             self.output(&["start", "--part", part.name()]).await;
         }
+    }
+
+    /// Puts right what an earlier test has left.
+    async fn mend(&self) {
+        self.start_what_has_ended().await;
         self.ready().await;
         self.upstream_without(&[]).await;
     }

@@ -54,7 +54,7 @@ impl State {
         let process = self.process(part)?;
         process.kill()?;
         ensure!(
-            clock::wait_until(PATIENCE, || Ok(!process.is_alive()))?,
+            clock::wait_until(PATIENCE, || Ok(process.has_ended()))?,
             "{} does not end",
             part.name()
         );

@@ -41,6 +41,12 @@ impl Process {
         start_of(self.pid).is_some_and(|started| started == self.started)
     }
 
+    /// Has it ended with all its threads? Those of a killed process can outlive its first one for a moment, and hold its ports.
+    pub(super) fn has_ended(&self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid)).map_or(0, Iterator::count);
+        !self.is_alive() && threads <= 1
+    }
+
     /// End it at once. Nothing a cluster stores outlives it, so nobody needs the time to finish.
     pub(super) fn kill(&self) -> nix::Result<()> {
         self.signal(Signal::SIGKILL)

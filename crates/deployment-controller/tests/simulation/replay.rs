@@ -9,13 +9,14 @@ use testkit::simulation::{Case, Repertoire as _, Survey};
 use crate::{simulation, stories};
 
 /// Histories that have failed before: the story, its seed, and what went wrong in it.
-const FAILED: [(&str, u64, &str); 3] = [
+const FAILED: [(&str, u64, &str); 4] = [
     (
         "quota",
         1090,
         "write 7: silence before; request 10: close 0 replicasets",
     ),
     ("quota", 2300, "write 27: reset before"),
+    ("orphan", 6016, "write 19: break 0 replicasets"),
     ("history", 2478, "write 5: answer 504 0; write 20: late 36.878s"),
 ];
 

@@ -116,14 +116,16 @@ fn pause() -> Scenario {
 /// The Deployment goes, what it owned stays, and another one of the same selector takes it over.
 ///
 /// A process that sees the new Deployment while its cache of ReplicaSets still shows the old owner makes a ReplicaSet of its
-/// own, by upstream's rules (deployment D-14), and later scales one of the two down; so the bounds hold but for that.
+/// own, by upstream's rules (deployment D-14), and later scales one of the two down; so the bounds hold but for that, and which
+/// of them is left with pods is open.
 pub(crate) fn orphan() -> Scenario {
     let web = || deployment("web").replicas(3).json();
     let options = DeleteOptions {
         propagation: Some(Propagation::Orphan),
         ..DeleteOptions::default()
     };
-    let left = settled(story("orphan").create(Kind::DEPLOYMENT, web()))
+    let story = Scenario::named("orphan", summary::of_what_runs).under(laws::surplus);
+    let left = settled(story.create(Kind::DEPLOYMENT, web()))
         .delete(Kind::DEPLOYMENT, "web", options)
         .until("it is gone", |state| state.deployment("web").is_none());
     settled(left.create(Kind::DEPLOYMENT, web()))

@@ -32,6 +32,22 @@ pub(crate) fn of(state: &State) -> String {
     text
 }
 
+/// As [`of`], where it is open which ReplicaSets without pods are left: without these, and without what tells of them.
+pub(crate) fn of_what_runs(state: &State) -> String {
+    let mut lines = Vec::new();
+    for object in state.all(Kind::DEPLOYMENT) {
+        let counts = ["replicas", "updatedReplicas", "availableReplicas"].map(|field| object.count(field));
+        lines.push(format!("{} size {}, {counts:?}", object.name(), object.size()));
+        lines.extend(conditions(object));
+    }
+    let mut pods: Vec<String> = state.active_pods().into_iter().map(template).collect();
+    pods.sort();
+    lines.extend(pods);
+    let sizes = state.sizes().into_iter().filter(|size| *size > 0);
+    lines.push(format!("ReplicaSets of {:?}", sizes.collect::<Vec<_>>()));
+    lines.join("\n")
+}
+
 fn one(object: &Stored) -> String {
     let mut status = object.at("/status").clone();
     if let Some(fields) = status.as_object_mut() {
@@ -73,6 +89,10 @@ fn owner(object: &Stored) -> String {
 }
 
 fn pod(pod: &Stored) -> String {
+    format!("pods of {}: {}", owner(pod), template(pod))
+}
+
+fn template(pod: &Stored) -> String {
     let ready = if pod.is_ready() { "ready" } else { "not ready" };
-    format!("pods of {} with image {}, {ready}", owner(pod), pod.image())
+    format!("with image {}, {ready}", pod.image())
 }

@@ -84,11 +84,15 @@ impl Serialize for Labels {
     }
 }
 
+/// Pairs of texts, in an order of their own.
+pub type Pairs = Arc<[(Arc<str>, Arc<str>)]>;
+
 /// Gives equal values one shared allocation: the pods of one ReplicaSet carry one set of labels and one controller.
 #[derive(Debug, Default)]
 pub struct Interner {
     strings: Table<Arc<str>>,
     lists: Table<Arc<[Arc<str>]>>,
+    pairs: Table<Pairs>,
     labels: Table<Labels>,
     controllers: Table<Arc<ControllerRef>>,
 }
@@ -103,6 +107,15 @@ impl Interner {
     pub fn list<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Arc<[Arc<str>]> {
         let fresh: Vec<Arc<str>> = texts.into_iter().map(|text| self.string(text)).collect();
         self.lists.shared(fresh.as_slice(), || fresh.as_slice().into())
+    }
+
+    /// The shared copy of the list of these pairs.
+    pub fn pairs<'a>(&self, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Pairs {
+        let fresh = pairs
+            .into_iter()
+            .map(|(one, other)| (self.string(one), self.string(other)));
+        let fresh: Vec<_> = fresh.collect();
+        self.pairs.shared(fresh.as_slice(), || fresh.as_slice().into())
     }
 
     /// The shared copy of the label set with these pairs.
@@ -188,6 +201,10 @@ mod tests {
         let two = interner.labels([("tier", "front"), ("app", "web")]);
         assert!(Arc::ptr_eq(&one.0, &two.0));
         assert!(Arc::ptr_eq(&interner.string("default"), &interner.string("default")));
+        assert!(Arc::ptr_eq(
+            &interner.pairs([("a", "b")]),
+            &interner.pairs([("a", "b")])
+        ));
         assert!(Arc::ptr_eq(&interner.list(["a", "b"]), &interner.list(["a", "b"])));
         assert!(!Arc::ptr_eq(&interner.list(["a", "b"]), &interner.list(["b", "a"])));
     }

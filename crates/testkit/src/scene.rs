@@ -191,6 +191,15 @@ impl Scene {
         self.record.catch_up(&self.api).await;
     }
 
+    /// Evicts a pod by the eviction API, which marks it (`DisruptionTarget`) and deletes it.
+    pub async fn evict(&self, pod: &str) {
+        let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}});
+        let at = format!("{pod}/eviction");
+        let answer = self.api.create_at(Kind::POD, &at, &eviction).await;
+        answer.unwrap_or_else(|error| panic!("{pod}: {error}"));
+        self.record.catch_up(&self.api).await;
+    }
+
     /// Looks at the namespace as it is recorded.
     pub fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         self.record.look(look)

@@ -13,6 +13,7 @@
 //! | `KUBECTL`, `HELM` | paths of the programs |
 //! | `KUBECONFIG` | only in stage `e2e`: a cluster with three simulated nodes |
 
+mod complaints;
 mod run;
 mod servers;
 mod summary;
@@ -101,6 +102,7 @@ struct Outcome {
     name: &'static str,
     took: Duration,
     tally: Tally,
+    complaints: Vec<String>,
     error: Option<anyhow::Error>,
 }
 
@@ -132,6 +134,7 @@ fn run_stage(places: &Places, stage: &Stage) -> Outcome {
         name: stage.name,
         took: started.elapsed(),
         tally: run.tally(),
+        complaints: run.complaints().to_vec(),
         error,
     }
 }
@@ -155,6 +158,9 @@ fn report(outcomes: &[Outcome], took: Duration) -> Result<()> {
         ];
         table.add_row(cells);
         total = total + outcome.counted();
+    }
+    for line in outcomes.iter().flat_map(|outcome| &outcome.complaints) {
+        println!("{line}");
     }
     println!("\n{table}\ntotal {}", clock::for_people(took));
     let verdict = verdict(outcomes, total, took);
@@ -203,6 +209,7 @@ mod tests {
             name,
             took: Duration::ZERO,
             tally,
+            complaints: Vec::new(),
             error: error.map(anyhow::Error::msg),
         }
     }

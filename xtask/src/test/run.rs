@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
+use super::complaints::Complaints;
 use super::servers::{self, Servers, Takeover};
 use super::summary::Tally;
 use crate::places::{self, Places};
@@ -30,6 +31,7 @@ const HELM: (&str, Tool) = ("HELM", Tool::Helm);
 pub(super) struct Run<'a> {
     places: &'a Places,
     tally: Tally,
+    complaints: Complaints,
     environment: Vec<(&'static str, OsString)>,
 }
 
@@ -38,6 +40,7 @@ impl<'a> Run<'a> {
         Self {
             places,
             tally: Tally::default(),
+            complaints: Complaints::default(),
             environment: Vec::new(),
         }
     }
@@ -45,6 +48,11 @@ impl<'a> Run<'a> {
     /// The tests counted so far.
     pub(super) fn tally(&self) -> Tally {
         self.tally
+    }
+
+    /// What failed tests have said so far.
+    pub(super) fn complaints(&self) -> &[String] {
+        self.complaints.lines()
     }
 
     /// Tests that need nothing but this repository.
@@ -159,6 +167,7 @@ impl<'a> Run<'a> {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 println!("{line}");
                 self.tally = self.tally + Tally::in_line(&line).unwrap_or_default();
+                self.complaints.read(&line);
             }
         }
         let status = child.wait()?;

@@ -13,7 +13,7 @@ use workload_core::plan::{Note, StatusWrite, Target, Wake};
 use workload_core::time::Timestamp;
 use workload_core::workload::{Conclusion, Explanation};
 
-use super::decide::{Intent, Newest, Report};
+use super::decide::{Intent, Newest, Report, revisions::revision};
 use super::observe::{NewSet, Observed};
 use super::progress::Rest;
 use super::spec::{Deployment, DeploymentStatus, Rollout, to_count};
@@ -152,12 +152,26 @@ impl Turn<'_> {
                 let message = format!("Created new replica set {:?}", &*key.name);
                 conditions.set(found(words::NEW_REPLICA_SET_CREATED, message));
             }
-            (Newest::Found, Some(set)) if watched && conditions.get(words::PROGRESSING).is_none() => {
+            (Newest::Found, Some(set)) if watched && self.nothing_tells_of(set) => {
                 let message = format!("Found new replica set {:?}", &*set.meta.key.name);
                 conditions.set(found(words::FOUND_NEW_REPLICA_SET, message));
             }
             (Newest::Created(..) | Newest::Found | Newest::Missing, _) => {}
         }
+    }
+
+    /// True if no condition tells that this ReplicaSet is rolled out. The write that did may have been lost: then the Deployment
+    /// still carries the revision before, and says that its rollout is complete. Without a word the deadline would never
+    /// strike, as it does not with upstream.
+    fn nothing_tells_of(&self, set: &ReplicaSet) -> bool {
+        let deployment = &*self.seen.deployment;
+        let Some(current) = deployment.status.conditions.get(words::PROGRESSING) else {
+            return true;
+        };
+        let told = deployment.meta.annotations.get(words::REVISION);
+        let told: Option<i64> = told.and_then(|text| text.parse().ok());
+        let is_later = told.zip(revision(set)).is_some_and(|(told, found)| told < found);
+        current.reason == words::NEW_REPLICA_SET_AVAILABLE && is_later
     }
 
     /// Counts pods as the ReplicaSets report them (D-60…D-62).

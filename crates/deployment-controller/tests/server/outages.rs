@@ -93,7 +93,7 @@ fn a_server_that_comes_back_from_a_backup_is_followed_from_there() {
 }
 
 /// What the restore makes undone: another size, a rollout, a second Deployment, a rollout that is under way. The server counts
-/// on too, so that it is clearly behind afterwards.
+/// on before the last of it, so that it is clearly behind all that was seen.
 async fn go_on_for_a_while(scene: &Scene) {
     scene.create(deployment("forgotten").replicas(2)).await;
     scene.scale(Kind::DEPLOYMENT, "web", 7).await;
@@ -103,7 +103,9 @@ async fn go_on_for_a_while(scene: &Scene) {
     scene.kubelet().manual();
     scene.set_image("web", "c").await;
     scene
-        .until("a third set of web", |state| state.replica_sets().len() == 4)
+        .until("a pod of the third set of web", |state| {
+            state.pods().iter().any(|pod| pod.image() == "c")
+        })
         .await;
 }
 

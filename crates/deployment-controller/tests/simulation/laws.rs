@@ -5,7 +5,7 @@ use testkit::object::Stored;
 use testkit::proxy::Verb;
 use testkit::record::State;
 use testkit::simulation::oracle::{Asking, Oracle};
-use testkit::simulation::schedule::Schedule;
+use testkit::simulation::schedule::{Fault, Planned, Schedule};
 
 /// The laws of a rolling update with these bounds, in absolute numbers.
 pub(crate) fn rolling(most: i64, least: i64) -> impl Fn(&Schedule) -> Vec<Box<dyn Oracle>> + Send + Sync {
@@ -17,6 +17,24 @@ pub(crate) fn rolling(most: i64, least: i64) -> impl Fn(&Schedule) -> Vec<Box<dy
             reached: false,
         }));
         laws
+    }
+}
+
+/// As [`rolling`], where old ReplicaSets are cleaned up: a request that creates one may arrive when that has come and gone. Then
+/// it is there once more with this many pods, and no controller could prevent it.
+pub(crate) fn rolling_and_cleaning(
+    most: i64,
+    least: i64,
+    again: i64,
+) -> impl Fn(&Schedule) -> Vec<Box<dyn Oracle>> + Send + Sync {
+    move |schedule| {
+        let is_late = |planned: &Planned| matches!(planned.fault, Fault::Late(_));
+        let most = if schedule.0.iter().any(is_late) {
+            most + again
+        } else {
+            most
+        };
+        rolling(most, least)(schedule)
     }
 }
 

@@ -9,7 +9,7 @@ use testkit::simulation::{Case, Repertoire as _, Survey};
 use crate::{simulation, stories};
 
 /// Histories that have failed before: the story, its seed, and what went wrong in it.
-const FAILED: [(&str, u64, &str); 4] = [
+const FAILED: [(&str, u64, &str); 7] = [
     (
         "quota",
         1090,
@@ -17,6 +17,9 @@ const FAILED: [(&str, u64, &str); 4] = [
     ),
     ("quota", 2300, "write 27: reset before"),
     ("orphan", 6016, "write 19: break 0 replicasets"),
+    ("history", 12840, "write 1: late 37.590s"),
+    ("deadline", 7097, "request 3: freeze 0 9.313s; 21.838s: jump 1 -7200"),
+    ("deadline", 14071, "write 21: silence before"),
     ("history", 2478, "write 5: answer 504 0; write 20: late 36.878s"),
 ];
 

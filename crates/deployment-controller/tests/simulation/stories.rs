@@ -182,7 +182,7 @@ fn history() -> Scenario {
     let rolled = images
         .into_iter()
         .fold(first, |story, image| settled(imaged(story, image)));
-    rolled.under(laws::rolling(3, 2))
+    rolled.under(laws::rolling_and_cleaning(3, 2, 2))
 }
 
 /// Somebody's finalizer keeps a Deployment that is being deleted: it is not reconciled any more (deployment D-13), and all that it

@@ -107,17 +107,17 @@ fn a_server_that_comes_back_from_a_backup_is_followed_from_there() {
     });
 }
 
-/// What the restore makes undone: the end of the Job with a failure on the way, and a second one. The server counts on too, so
-/// that it is clearly behind afterwards.
+/// What the restore makes undone: the end of the Job with a failure on the way, and a second one. The server counts on before
+/// the last of it, so that all that is seen of it is clearly ahead of what the restored server begins with.
 async fn go_on_for_a_while(scene: &Scene) {
     scene.create(job("forgotten").parallelism(2).completions(2)).await;
     end_index(scene, 1, 1).await;
+    scene.outgrow().await;
     for index in 2..6 {
         end_index(scene, index, 0).await;
     }
     end_index(scene, 1, 0).await;
     scene.until("the end", has_ended).await;
-    scene.outgrow().await;
 }
 
 fn pods(state: &State) -> BTreeSet<String> {

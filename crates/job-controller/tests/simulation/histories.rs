@@ -49,7 +49,7 @@ impl Histories {
     }
 
     /// The history of a seed: it says which story, and what goes wrong.
-    fn case(&self, number: u64) -> Case {
+    pub(crate) fn case(&self, number: u64) -> Case {
         let (count, seed) = (self.told.stories().len(), Seed(number));
         let story = usize::try_from(number / 2).unwrap_or_default() % count;
         let is_told = number.is_multiple_of(2);

@@ -116,6 +116,17 @@ impl Kubelet {
         self.report(pod, &finished("Failed", exit_code)).await;
     }
 
+    /// Ends one container with an exit code other than 0 while another runs on.
+    pub async fn fail_one_of_two(&self, pod: &str, exit_code: u8) {
+        let mut status = running("False", SystemClock.now(), 0);
+        let failed = finished("Failed", exit_code)["containerStatuses"][0].clone();
+        if let Some(containers) = status["containerStatuses"].as_array_mut() {
+            containers[0]["name"] = json!("beside");
+            containers.push(failed);
+        }
+        self.report(pod, &status).await;
+    }
+
     /// Ends a pod's containers with exit code 0.
     pub async fn succeed(&self, pod: &str) {
         self.report(pod, &finished("Succeeded", 0)).await;

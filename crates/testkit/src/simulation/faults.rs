@@ -109,7 +109,7 @@ impl World {
                 self.later(SILENT, Event::Expire(replica, kind));
                 self.busy_for(SILENT);
             }
-            Fault::Jump(replica, seconds) => self.jump(replica, seconds),
+            Fault::Jump(replica, seconds) => self.jump_clock(replica, seconds),
             Fault::Steal => self.steal(),
             Fault::Fail(pick, code) => self.fail_pod(pick, code),
             Fault::Remove(pick) => self.remove_pod(pick, Self::deleted_by_user),
@@ -132,6 +132,14 @@ impl World {
         self.disturbed();
         self.server.compact(self.server.version());
         self.end_watches_of(replica, kind, End::Expired);
+    }
+
+    /// What is due at a time is late by as much as a clock is put back.
+    fn jump_clock(&mut self, replica: usize, seconds: i64) {
+        self.jump(replica, seconds);
+        if let Ok(back) = u64::try_from(seconds.saturating_neg()) {
+            self.excused_until = self.excused_until.max(self.now() + Duration::from_secs(back));
+        }
     }
 
     /// Somebody who does nothing takes the lease, if there is one.

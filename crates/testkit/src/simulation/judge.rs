@@ -131,8 +131,9 @@ impl<'a> Judge<'a> {
                 return Some(format!("{created} times a {kind} was created, {needed} are needed"));
             }
         }
-        // Each fault explains that one of them was repeated, or that of one pod more.
-        let again = faults().count() as u64 + tally.lost;
+        // Each fault explains that one of them was repeated, or that of one pod more; what was made once more goes once more,
+        // with its two pods.
+        let again = faults().count() as u64 + tally.lost + 3 * late;
         let most = goal.tally.deletions * (1 + self.scenario.again) + again;
         if tally.deletions > most {
             return Some(format!(

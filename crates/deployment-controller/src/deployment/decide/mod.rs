@@ -8,7 +8,7 @@ mod cleanup;
 mod draft;
 mod hold;
 mod recreate;
-mod revisions;
+pub(super) mod revisions;
 mod rollback;
 mod rolling;
 mod scale;

@@ -33,7 +33,7 @@ pub(super) struct Standing {
 }
 
 /// The revision of a ReplicaSet: 0 if it has none, nothing if it is not a number (D-8).
-pub(super) fn revision(set: &ReplicaSet) -> Option<i64> {
+pub(in crate::deployment) fn revision(set: &ReplicaSet) -> Option<i64> {
     match set.meta.annotations.get(words::REVISION) {
         None => Some(0),
         Some(text) => text.parse().ok(),

@@ -188,6 +188,33 @@ fn a_rollout_that_nobody_watched_is_found() {
     assert_eq!(cluster.turn().told, ["Progressing True FoundNewReplicaSet"]);
 }
 
+// proves: deployment/D-12, deployment/D-74, deployment/D-77
+#[rstest]
+#[case::lost(Some("1"), "Progressing True FoundNewReplicaSet; revision 2", "FoundNewReplicaSet")]
+#[case::not_lost(Some("2"), "", "NewReplicaSetAvailable")]
+#[case::taken_away_by_a_user(None, "revision 2", "NewReplicaSetAvailable")]
+fn a_rollout_whose_beginning_was_not_recorded_has_a_deadline(
+    #[case] revision: Option<&str>,
+    #[case] told: &str,
+    #[case] reason: &str,
+) {
+    let mut cluster = under_way("NewReplicaSetAvailable");
+    let sets = cluster.sets.iter_mut().zip(["1", "2"]);
+    for (set, revision) in sets {
+        set["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = revision.into();
+    }
+    let annotations = &mut cluster.deployment["metadata"]["annotations"];
+    *annotations = revision.map_or(
+        json!({}),
+        |revision| json!({"deployment.kubernetes.io/revision": revision}),
+    );
+    assert_eq!(cluster.turn().told.join("; "), told);
+    assert_eq!(progressing(&cluster)["reason"], reason);
+    cluster.now = at("2026-01-02T18:51:00Z");
+    let strikes = reason == "FoundNewReplicaSet";
+    assert_eq!(cluster.turn().text().contains("ProgressDeadlineExceeded"), strikes);
+}
+
 // proves: deployment/D-84, deployment/L-8
 #[rstest]
 #[case::paused("ReplicaSetUpdated", true, "DeploymentPaused")]

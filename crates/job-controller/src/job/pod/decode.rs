@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use workload_core::id::Kind;
-use workload_core::labels::{Interner, Labels};
+use workload_core::labels::{Interner, Labels, Pairs};
 use workload_core::meta::{DecodeError, KeepAnnotations, Meta, Object};
 use workload_core::pod::Phase;
 use workload_core::pod::wire::{WireContainerStatus, WirePod, WireStatus, most_restarts};
@@ -37,7 +37,6 @@ impl Object for Pod {
         let (spec, status) = (pod.spec, pod.status);
         let phase = status.phase();
         let sidecars = spec.sidecars();
-        let has_failed = phase == Phase::Failed;
         let is_over = matches!(phase, Phase::Succeeded | Phase::Failed) || asked.is_some();
         let end = || ended(&status, &sidecars).or(asked).or(meta.created);
         Ok(Self {
@@ -51,16 +50,8 @@ impl Object for Pod {
             predecessors,
             restarts: restarts(&status, &sidecars),
             ended: is_over.then(end).flatten(),
-            exits: if has_failed {
-                exits(&status, interner)
-            } else {
-                Arc::default()
-            },
-            conditions: if has_failed {
-                conditions(&status, interner)
-            } else {
-                Arc::default()
-            },
+            exits: exits(&status, interner),
+            conditions: conditions(&status, interner),
             start: start(&status),
             hindrance: hindrance(&status, interner),
             phase,
@@ -117,10 +108,9 @@ fn exits(status: &WireStatus<'_>, interner: &Interner) -> Arc<[Exit]> {
     .collect()
 }
 
-fn conditions(status: &WireStatus<'_>, interner: &Interner) -> Arc<[(Arc<str>, Arc<str>)]> {
+fn conditions(status: &WireStatus<'_>, interner: &Interner) -> Pairs {
     let all = status.conditions();
-    all.map(|condition| (interner.string(&condition.r#type), interner.string(&condition.status)))
-        .collect()
+    interner.pairs(all.map(|condition| (&*condition.r#type, &*condition.status)))
 }
 
 fn start(status: &WireStatus<'_>) -> Start {

@@ -7,6 +7,7 @@ mod decode;
 use std::sync::Arc;
 
 use workload_core::condition::Status;
+use workload_core::labels::Pairs;
 use workload_core::meta::Meta;
 use workload_core::pod::{Phase, Ready};
 use workload_core::time::Timestamp;
@@ -32,10 +33,10 @@ pub struct Pod {
     pub restarts: RestartCounts,
     /// When it ended or was asked to end (J-110); nothing while neither is so.
     pub ended: Option<Timestamp>,
-    /// Containers that have ended with an exit code other than 0, regular ones first; only of a failed pod (J-140, J-141).
+    /// Containers that have ended with an exit code other than 0, regular ones first (J-141).
     pub exits: Arc<[Exit]>,
-    /// Type and status of its conditions; only of a failed pod (J-142).
-    pub conditions: Arc<[(Arc<str>, Arc<str>)]>,
+    /// Type and status of its conditions (J-142).
+    pub conditions: Pairs,
     /// Whether one of its containers has ever run.
     pub start: Start,
     /// The wait for an image or for configuration, if it is in one.

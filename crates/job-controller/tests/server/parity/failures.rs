@@ -1,12 +1,14 @@
 //! Pods that fail, and what the policies make of it.
 
 use serde_json::json;
+use testkit::Scene;
 use testkit::builders::{Manifest as _, job};
 
 use super::{
-    all_pods, bind_all, change, end_first, end_of, end_terminating, make, parity, until_counted, until_ended,
-    until_replaced,
+    REST, all_pods, bind_all, change, end_and_rest, end_first, end_of, end_terminating, make, parity, until_counted,
+    until_ended, until_replaced,
 };
+use crate::counts;
 
 // proves: job/J-144, job/J-150, job/J-152, job/J-153
 #[test]
@@ -70,6 +72,46 @@ fn a_disruption_that_is_ignored() {
         end_first(scene, 0).await;
         until_ended(scene).await;
     });
+}
+
+// proves: job/J-47, job/J-140, job/J-143
+#[test]
+fn a_pod_that_is_being_evicted_when_its_job_fails() {
+    parity(async |scene| {
+        let [evicted, _, failing] = &three_that_may_be_ignored(scene).await;
+        scene.evict(evicted).await;
+        scene.until_quiet_for(REST).await;
+        end_and_rest(scene, failing, 42).await;
+        end_terminating(scene).await;
+        assert_eq!(scene.look(counts)[4], 2, "the eviction is ignored");
+    });
+}
+
+// proves: job/J-47, job/J-140, job/J-141
+#[test]
+fn a_running_pod_with_a_container_that_has_failed_when_its_job_fails() {
+    parity(async |scene| {
+        let [broken, _, failing] = &three_that_may_be_ignored(scene).await;
+        scene.kubelet().fail_one_of_two(broken, 5).await;
+        scene.until_quiet_for(REST).await;
+        end_and_rest(scene, failing, 42).await;
+        end_terminating(scene).await;
+        assert_eq!(scene.look(counts)[4], 2, "the exit code is ignored");
+    });
+}
+
+/// The pods of a Job that ignores disruptions and exit code 5, and fails at 42.
+async fn three_that_may_be_ignored(scene: &Scene) -> [String; 3] {
+    let work = job("work")
+        .parallelism(3)
+        .completions(3)
+        .on_condition("Ignore", "DisruptionTarget")
+        .on_exit_codes("Ignore", "In", &[5])
+        .on_exit_codes("FailJob", "In", &[42]);
+    make(scene, work).await;
+    bind_all(scene).await;
+    let pods = scene.look(all_pods);
+    pods.try_into().expect("three pods")
 }
 
 // proves: job/J-141, job/J-143

@@ -60,6 +60,15 @@ impl Spec {
         }
     }
 
+    /// The least size that the server lets it have: what its policies name must exist.
+    pub(super) fn least_size(&self) -> u64 {
+        let names_parts = |(field, _): &(&str, Value)| ["successPolicy", "maxFailedIndexes"].contains(field);
+        match self.work {
+            Work::Indexed(parts) if self.fields.iter().any(names_parts) => parts.into(),
+            Work::Indexed(_) | Work::Fixed(_) | Work::Queue => 0,
+        }
+    }
+
     pub(super) fn manifest(&self) -> Job {
         let mut manifest = job(&self.name).parallelism(self.parallelism);
         manifest = match self.work {

@@ -43,7 +43,8 @@ fn changed(story: Scenario, spec: &Spec, suspended: &mut bool, stream: &Stream) 
         *suspended = !*suspended;
         return suspend(story, spec, *suspended);
     }
-    let size = stream.between(&(0..=5));
+    let size = spec.least_size()..=spec.least_size().max(5);
+    let size = stream.between(&size);
     let spec_of = |fields| json!({ "spec": fields });
     let patch = match spec.work {
         Work::Indexed(_) if stream.one_in(2) => spec_of(json!({"parallelism": size, "completions": size})),

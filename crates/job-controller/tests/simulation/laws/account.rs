@@ -127,9 +127,11 @@ impl Account {
         let is_so = match how {
             As::Succeeded => facts::has_succeeded(pod),
             As::Failed => {
-                let seen = facts::pod_at(state, pod, self.basis.of(job).pods).unwrap_or(pod);
-                let is_killed = killed && facts::action(job, pod) != Some("Ignore");
-                is_killed || facts::is_a_failure(job, pod) || facts::is_a_failure(job, seen)
+                let versions = facts::pod_versions_from(state, pod, self.basis.of(job).pods);
+                versions.into_iter().any(|pod| {
+                    let is_killed = killed && facts::action(job, pod) != Some("Ignore");
+                    is_killed || facts::is_a_failure(job, pod)
+                })
             }
         };
         if !is_so {

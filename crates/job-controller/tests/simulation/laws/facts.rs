@@ -51,6 +51,15 @@ pub(super) fn successes<'s>(state: &'s State, job: &Stored) -> Vec<&'s Stored> {
     pods_that(state, job, |pod| has_succeeded(pod) && pod.has_finalizer(TRACKING))
 }
 
+/// How many successes a Job that is not indexed has, counted or still to be counted: not those of surplus pods, which were let go
+/// of before anybody saw their ends.
+pub(super) fn successes_that_count(state: &State, job: &Stored) -> i64 {
+    let listed = listed(job, "succeeded");
+    let waits = |pod: &&Stored| has_succeeded(pod) && pod.has_finalizer(TRACKING) && !listed.contains(pod.uid());
+    let waiting = pods(state, job).into_iter().filter(waits).count();
+    job.count("succeeded") + i64::try_from(listed.len() + waiting).unwrap_or(i64::MAX)
+}
+
 /// Whether a pod is the one that the next pod of its index takes its counts from: it is counted once that is there (job J-126).
 pub(super) fn waits_for_a_successor(state: &State, pod: &Stored) -> bool {
     let Some(job) = job_of(state, pod).filter(|job| job.at("/spec/backoffLimitPerIndex").is_number()) else {
@@ -82,12 +91,18 @@ pub(super) fn versions_from<'s>(state: &'s State, job: &Stored, seen: u64) -> Ve
     all.into_iter().skip(known).collect()
 }
 
+/// The versions of a pod that somebody may act on who has been shown `seen`: the last one of those, or the first of all, and
+/// all later ones.
+pub(super) fn pod_versions_from<'s>(state: &'s State, pod: &Stored, seen: u64) -> Vec<&'s Stored> {
+    let versions = state.writes(Kind::POD).map(|write| &write.object);
+    let all: Vec<&Stored> = versions.filter(|version| version.uid() == pod.uid()).collect();
+    let known = all.iter().rposition(|version| version.version() <= seen).unwrap_or(0);
+    all.into_iter().skip(known).collect()
+}
+
 /// A pod as it was at version `seen`, or as it was first.
 pub(super) fn pod_at<'s>(state: &'s State, pod: &Stored, seen: u64) -> Option<&'s Stored> {
-    let versions = state.writes(Kind::POD).map(|write| &write.object);
-    let of_it: Vec<&Stored> = versions.filter(|version| version.uid() == pod.uid()).collect();
-    let known = of_it.iter().rposition(|version| version.version() <= seen).unwrap_or(0);
-    of_it.get(known).copied()
+    pod_versions_from(state, pod, seen).into_iter().next()
 }
 
 pub(super) fn is_indexed(job: &Stored) -> bool {

@@ -75,9 +75,10 @@ impl Pods {
             return comes_to_its_turn(job, &versions, &there, index);
         }
         let all = versions.iter().filter_map(|job| facts::completions(job)).max();
-        let (done, running) = (facts::successes(state, job).len(), there.len());
+        let done = facts::successes_that_count(state, job);
+        let running = i64::try_from(there.len()).unwrap_or(i64::MAX);
         match all {
-            Some(all) if waits && i64::try_from(done + running).unwrap_or(i64::MAX) > all => Err(format!(
+            Some(all) if waits && done.saturating_add(running) > all => Err(format!(
                 "{done} pods of {} have succeeded, {running} run, {all} are wanted",
                 job.name()
             )),

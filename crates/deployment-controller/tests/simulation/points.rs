@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use testkit::simulation::schedule::{Fault, Lines, Return};
+use testkit::simulation::schedule::{Fault, Return};
 use testkit::simulation::{Points, Repertoire as _};
 
 use crate::{simulation, stories};
@@ -19,24 +19,20 @@ pub(crate) fn all() -> [Points; 6] {
     ]
 }
 
-/// Frozen for longer than a lease lasts, and than a successor needs to write.
 fn frozen_leader() -> Points {
-    let frozen = Fault::Freeze(0, Duration::from_secs(25));
-    Points::of(simulation(stories::rolling().replicas(2)), &[frozen])
+    Points::of_a_frozen_leader(simulation(stories::rolling().replicas(2)))
 }
 
 fn late_create() -> Points {
-    Points::of(simulation(stories::create()), &[Fault::Late(Duration::from_secs(40))])
+    Points::of_a_late_write(simulation(stories::create()))
 }
 
 fn successor_behind() -> Points {
-    let behind = Fault::Lag(1, "pods", Duration::from_secs(20));
-    Points::of(simulation(stories::rolling().replicas(2)), &[behind, Fault::Kill(0)])
+    Points::of_a_successor_behind(simulation(stories::rolling().replicas(2)), "pods")
 }
 
 fn cut_and_expired() -> Points {
-    let cut = Fault::Cut(0, Lines::Work, Duration::from_secs(3));
-    Points::of(simulation(stories::rolling()), &[cut, Fault::Expire(0, "pods")])
+    Points::of_a_cut_and_lost_history(simulation(stories::rolling()))
 }
 
 /// Who still sees a Deployment that is gone finds orphans that fit it.

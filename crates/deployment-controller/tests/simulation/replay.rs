@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use testkit::simulation::schedule::{Trouble, draw};
+use testkit::simulation::schedule::Trouble;
 use testkit::simulation::seed::Seed;
-use testkit::simulation::{Case, Repertoire as _, Survey};
+use testkit::simulation::{Case, Repertoire as _};
 
+use crate::histories::survey;
 use crate::{simulation, stories};
 
 /// Histories that have failed before: the story, its seed, and what went wrong in it.
@@ -41,32 +42,14 @@ fn the_same_seed_twice_gives_the_same_trace() {
 
 #[test]
 fn the_same_trouble_twice_gives_the_same_trace() {
-    let survey = Survey::of(
-        stories::all()
-            .into_iter()
-            .map(|scenario| simulation(scenario.replicas(2))),
-    );
-    for (at, (story, goal)) in survey.stories().iter().enumerate() {
-        let seed = Seed(100 + at as u64);
-        let schedule = draw(seed, &Trouble::everything(2, Duration::from_secs(40)));
-        let play = || story.disturbed(seed, &schedule, goal);
-        play().check_same(&play());
-    }
+    survey().check_that_seeds_decide(&Trouble::everything(2, Duration::from_secs(40)));
 }
 
 #[test]
 fn histories_that_have_failed_before_come_to_their_ends() {
-    let survey = Survey::of(
-        stories::all()
-            .into_iter()
-            .map(|scenario| simulation(scenario.replicas(2))),
-    );
+    let survey = survey();
     let case = |(name, seed, schedule): (&str, u64, &str)| Case {
-        story: survey
-            .stories()
-            .iter()
-            .position(|(story, _)| story.scenario.name == name)
-            .unwrap(),
+        story: survey.number(name),
         seed: Seed(seed),
         schedule: schedule.parse().unwrap(),
     };

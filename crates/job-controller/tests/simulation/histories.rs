@@ -15,7 +15,7 @@ const SPAN: Duration = Duration::from_mins(1);
 
 /// By turns the stories that are told here, and others that follow from seeds.
 pub(crate) struct Histories {
-    told: Survey,
+    pub(crate) told: Survey,
     invented: Invented,
 }
 

@@ -1,9 +1,6 @@
 //! One kind of trouble with each of a story's writes in turn.
 
-use std::time::Duration;
-
 use testkit::simulation::Points;
-use testkit::simulation::schedule::{Fault, Lines};
 
 use crate::{simulation, stories};
 
@@ -18,30 +15,25 @@ pub(crate) fn all() -> [Points; 5] {
     ]
 }
 
-/// Frozen for longer than a lease lasts, and than a successor needs to write.
 fn frozen_leader() -> Points {
-    let frozen = Fault::Freeze(0, Duration::from_secs(25));
-    Points::of(simulation(stories::parallel().replicas(2)), &[frozen])
+    Points::of_a_frozen_leader(simulation(stories::parallel().replicas(2)))
 }
 
 fn late_create() -> Points {
-    Points::of(simulation(stories::indexed()), &[Fault::Late(Duration::from_secs(40))])
+    Points::of_a_late_write(simulation(stories::indexed()))
 }
 
 fn successor_behind() -> Points {
-    let behind = Fault::Lag(1, "pods", Duration::from_secs(20));
-    Points::of(simulation(stories::indexed().replicas(2)), &[behind, Fault::Kill(0)])
+    Points::of_a_successor_behind(simulation(stories::indexed().replicas(2)), "pods")
 }
 
 fn cut_and_expired() -> Points {
-    let cut = Fault::Cut(0, Lines::Work, Duration::from_secs(3));
-    Points::of(simulation(stories::replacement()), &[cut, Fault::Expire(0, "pods")])
+    Points::of_a_cut_and_lost_history(simulation(stories::replacement()))
 }
 
 /// Whose cache of Jobs is behind does not see what is recorded already.
 fn success_unseen() -> Points {
-    let behind = Fault::Lag(1, "jobs", Duration::from_secs(20));
-    Points::of(simulation(stories::parallel().replicas(2)), &[behind, Fault::Kill(0)])
+    Points::of_a_successor_behind(simulation(stories::parallel().replicas(2)), "jobs")
 }
 
 #[test]

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use testkit::simulation::schedule::{Trouble, draw};
-use testkit::simulation::seed::Seed;
-use testkit::simulation::{Repertoire as _, Survey};
+use testkit::simulation::Repertoire as _;
+use testkit::simulation::schedule::Trouble;
 
 use crate::histories::Histories;
-use crate::{simulation, stories};
 
 /// Jobs and trouble that follow from these seeds have failed before: by an eviction that was ignored while the Job failed, by a
 /// write that was sent again when its reason had passed, by a size that the server would have refused, by a surplus pod that had
@@ -23,15 +21,7 @@ fn histories_that_have_failed_before_come_to_their_ends() {
 
 #[test]
 fn the_same_trouble_twice_gives_the_same_trace() {
-    let survey = Survey::of(
-        stories::all()
-            .into_iter()
-            .map(|scenario| simulation(scenario.replicas(2))),
-    );
-    for (at, (story, goal)) in survey.stories().iter().enumerate() {
-        let seed = Seed(100 + at as u64);
-        let schedule = draw(seed, &Trouble::of_jobs(2, Duration::from_secs(40)));
-        let play = || story.disturbed(seed, &schedule, goal);
-        play().check_same(&play());
-    }
+    Histories::all()
+        .told
+        .check_that_seeds_decide(&Trouble::of_jobs(2, Duration::from_secs(40)));
 }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::run::{End, History, Simulation};
-use super::schedule::{Schedule, shrunk};
+use super::schedule::{Schedule, Trouble, draw, shrunk};
 use super::seed::Seed;
 
 /// After so many failures no new history begins.
@@ -65,6 +65,27 @@ impl Survey {
         Self {
             stories: stories.into_iter().map(known).collect(),
         }
+    }
+
+    /// Fails unless each story that is played twice, from one seed and with one trouble, gives one trace.
+    #[track_caller]
+    pub fn check_that_seeds_decide(&self, trouble: &Trouble) {
+        for (at, (story, goal)) in self.stories.iter().enumerate() {
+            let seed = Seed(100 + at as u64);
+            let schedule = draw(seed, trouble);
+            let play = || story.disturbed(seed, &schedule, goal);
+            play().check_same(&play());
+        }
+    }
+
+    /// The number of the story of this name.
+    ///
+    /// # Panics
+    ///
+    /// Without such a story.
+    pub fn number(&self, name: &str) -> usize {
+        let found = self.stories.iter().position(|(story, _)| story.scenario.name == name);
+        found.unwrap_or_else(|| panic!("no story {name:?}"))
     }
 
     /// The stories and their ends.

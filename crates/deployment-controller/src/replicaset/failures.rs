@@ -50,8 +50,10 @@ impl Failures {
     pub(super) fn of<'a>(pods: impl Iterator<Item = &'a PodView> + Clone, backoff: Backoff, now: Timestamp) -> Self {
         let ready = pods.clone().filter_map(PodView::ready_since).max();
         let memory = MEMORY.max(backoff.cap.saturating_mul(2));
+        // One of the clocks is wrong where more is still to come: nobody shall wait for hours because of that.
+        let is_past = |at: Timestamp| at <= time::plus(now, backoff.cap);
         let mut failed: Vec<(Timestamp, Timestamp)> = pods.clone().filter_map(failed_soon).collect();
-        failed.retain(|(_, at)| ready.is_none_or(|ready| *at > ready) && time::plus(*at, memory) > now);
+        failed.retain(|(_, at)| ready.is_none_or(|ready| *at > ready) && time::plus(*at, memory) > now && is_past(*at));
         failed.sort_unstable();
         let Some(last) = failed.iter().map(|(_, at)| *at).max() else {
             return Self::default();
@@ -69,7 +71,7 @@ impl Failures {
         Self {
             tries,
             last: Some(last),
-            trial: trials.filter(|created| *created > last).max(),
+            trial: trials.filter(|created| *created > last && is_past(*created)).max(),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::histories::survey;
 use crate::{simulation, stories};
 
 /// Histories that have failed before: the story, its seed, and what went wrong in it.
-const FAILED: [(&str, u64, &str); 7] = [
+const FAILED: [(&str, u64, &str); 8] = [
     (
         "quota",
         1090,
@@ -20,6 +20,7 @@ const FAILED: [(&str, u64, &str); 7] = [
     ("orphan", 6016, "write 19: break 0 replicasets"),
     ("history", 12840, "write 1: late 37.590s"),
     ("deadline", 7097, "request 3: freeze 0 9.313s; 21.838s: jump 1 -7200"),
+    ("failed pod backoff", 16653, "request 21: jump 0 -7200"),
     ("deadline", 14071, "write 21: silence before"),
     ("history", 2478, "write 5: answer 504 0; write 20: late 36.878s"),
 ];

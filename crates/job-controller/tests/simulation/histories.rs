@@ -81,16 +81,18 @@ impl Histories {
 }
 
 /// Whose clock is wrong by hours ends a Job or lets it wait for hours, as upstream does (job TTL-7). A create that is carried out
-/// after a pod of that name is gone makes a pod that nobody asks for any more.
+/// after a pod of that name is gone, or after a successor of its sender has made another in its place, makes a pod that nobody
+/// asks for any more.
 fn trouble(seed: Seed, pods: bool, deletes: bool) -> Schedule {
     let trouble = Trouble {
         pods,
         ..Trouble::of_jobs(2, SPAN)
     };
-    let is_too_much = |fault: Fault| {
-        matches!(fault, Fault::Jump(_, by) if by.abs() > 60) || (deletes && matches!(fault, Fault::Late(_)))
-    };
     let mut schedule = draw(seed, &trouble);
+    let is_forgotten = deletes || schedule.0.iter().any(|planned| planned.fault.may_end_a_process());
+    let is_too_much = |fault: Fault| {
+        matches!(fault, Fault::Jump(_, by) if by.abs() > 60) || (is_forgotten && matches!(fault, Fault::Late(_)))
+    };
     schedule.0.retain(|planned| !is_too_much(planned.fault));
     schedule
 }

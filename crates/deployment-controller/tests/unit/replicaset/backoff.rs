@@ -58,6 +58,8 @@ fn plan(world: World, at: &str) -> String {
 #[case::one_failed_after_that(&[refused("a", 0, 1), made("b", 12).ready_since(second(15)), refused("c", 15, 16)], "00:26", "nothing")]
 #[case::a_failure_that_is_not_forgotten(&[refused("a", 0, 1)], "10:00", "create 1")]
 #[case::a_failure_that_says_nothing_about_now(&[refused("a", 0, 1)], "10:01", "create 3")]
+#[case::a_clock_that_is_ahead(&[refused("a", 60, 61)], "00:01", "nothing")]
+#[case::a_clock_that_is_wrong(&[refused("a", 61, 62)], "00:01", "create 3")]
 #[case::counted_anew_after_that(&[refused("a", 0, 1), made("b", 12).ready_since(second(15)), refused("c", 15, 16)], "00:27", "create 1")]
 fn after_failures_the_next_pod_waits(#[case] pods: &[Pod], #[case] at: &str, #[case] expected: &str) {
     let world = || World::of(web(3), pods.to_vec());

@@ -34,6 +34,7 @@ impl Oracle for Ends {
                 state,
                 job,
                 failures: self.failures(state, job),
+                certain: self.certain_failures(state, job),
             };
             let wrong = if job.is_terminating() {
                 Some("is still there".to_owned())
@@ -48,7 +49,14 @@ impl Oracle for Ends {
 }
 
 impl Ends {
-    /// How many pods have failed by themselves, and count.
+    /// How many pods have failed by themselves, and count whenever they were seen.
+    fn certain_failures(&self, state: &State, job: &Stored) -> usize {
+        let pods = facts::pods_ever(state, job).into_iter();
+        pods.filter(|pod| facts::is_a_failure(job, pod) && !self.killed.contains(pod.uid()))
+            .count()
+    }
+
+    /// How many pods have failed by themselves, and may count: one that is going may have been seen before it succeeded.
     fn failures(&self, state: &State, job: &Stored) -> usize {
         let pods = facts::pods_that(state, job, |pod| facts::is_a_failure(job, pod));
         pods.into_iter().filter(|pod| !self.killed.contains(pod.uid())).count()
@@ -60,6 +68,7 @@ struct Case<'s> {
     state: &'s State,
     job: &'s Stored,
     failures: usize,
+    certain: usize,
 }
 
 impl Case<'_> {
@@ -97,7 +106,7 @@ impl Case<'_> {
         match reason {
             "BackoffLimitExceeded" => {
                 let restarts = self.job.at("/spec/template/spec/restartPolicy") == "OnFailure";
-                restarts || self.is_past_limit()
+                restarts || self.is_past_limit(self.failures)
             }
             "DeadlineExceeded" => self.spec("activeDeadlineSeconds").is_some(),
             "PodFailurePolicy" => {
@@ -118,9 +127,9 @@ impl Case<'_> {
         }
     }
 
-    fn is_past_limit(&self) -> bool {
+    fn is_past_limit(&self, failures: usize) -> bool {
         let most = self.spec("backoffLimit").unwrap_or(i64::MAX);
-        i64::try_from(self.failures).unwrap_or(i64::MAX) > most
+        i64::try_from(failures).unwrap_or(i64::MAX) > most
     }
 
     /// The Job as users have wanted it one after the other.
@@ -175,8 +184,8 @@ impl Case<'_> {
         if self.spec("activeDeadlineSeconds").is_some() {
             return Some("goes on after its deadline".to_owned());
         }
-        if self.is_past_limit() {
-            return Some(format!("goes on after {} failures", self.failures));
+        if self.is_past_limit(self.certain) {
+            return Some(format!("goes on after {} failures", self.certain));
         }
         let wanted = self.wanted();
         let told = job.count("active");

@@ -146,7 +146,7 @@ impl Fault {
     }
 
     /// Whether a process may end by it, or lose its lease.
-    pub(super) fn may_end_a_process(self) -> bool {
+    pub fn may_end_a_process(self) -> bool {
         matches!(
             self,
             Self::Crash(_)

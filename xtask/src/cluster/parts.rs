@@ -16,7 +16,7 @@ use crate::clock;
 
 /// Where a copy of etcd's data is kept, below the cluster's directory.
 const SNAPSHOT: &str = "etcd.snapshot";
-/// The longest that the end of a killed process may take.
+/// The longest that the end of a killed process may take, or the halt of a stopped one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A component of one cluster.
@@ -83,7 +83,11 @@ impl State {
     pub(super) fn snapshot(&self, dir: &Path) -> Result<()> {
         let etcd = self.process(Part::Etcd)?;
         etcd.signal(Signal::SIGSTOP)?;
-        let copied = replace(&dir.join(ETCD_DATA), &dir.join(SNAPSHOT));
+        let stopped = clock::wait_until(PATIENCE, || Ok(etcd.stands_still()));
+        let copied = stopped.and_then(|stopped| {
+            ensure!(stopped, "etcd does not stop");
+            replace(&dir.join(ETCD_DATA), &dir.join(SNAPSHOT))
+        });
         etcd.signal(Signal::SIGCONT)?;
         copied
     }

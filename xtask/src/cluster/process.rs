@@ -47,6 +47,15 @@ impl Process {
         !self.is_alive() && threads <= 1
     }
 
+    /// Does it stand still, with all its threads? They stop one after the other. Where the system does not tell, they do.
+    pub(super) fn stands_still(&self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid)).into_iter().flatten();
+        let stats = threads
+            .flatten()
+            .filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
+        stats.into_iter().all(|stat| is_stopped(&stat))
+    }
+
     /// End it at once. Nothing a cluster stores outlives it, so nobody needs the time to finish.
     pub(super) fn kill(&self) -> nix::Result<()> {
         self.signal(Signal::SIGKILL)
@@ -85,6 +94,12 @@ fn start_in_stat(stat: &str) -> Option<String> {
     (!matches!(state, "Z" | "X")).then(|| started.to_owned())
 }
 
+/// The state in Linux' status of a process or thread.
+fn is_stopped(stat: &str) -> bool {
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+}
+
 fn start_in_ps(line: &str) -> Option<String> {
     let (state, start) = line.trim().split_once(' ')?;
     (!state.starts_with('Z')).then(|| start.trim().to_owned())
@@ -110,6 +125,13 @@ mod tests {
         );
         assert_eq!(start_in_ps("Z    Mon Nov 30 12:00:00 2026\n"), None);
         assert_eq!(start_in_ps(""), None);
+    }
+
+    #[test]
+    fn a_stopped_thread_is_told_from_one_that_sleeps() {
+        for (state, stopped) in [("T", true), ("t", true), ("S", false), ("R", false)] {
+            assert_eq!(is_stopped(&format!("42 (etcd) {state} 1 42")), stopped);
+        }
     }
 
     #[test]

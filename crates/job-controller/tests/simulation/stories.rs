@@ -35,6 +35,8 @@ pub(crate) fn all() -> Vec<Scenario> {
         restarts(),
         quota(),
         orphan(),
+        adopt(),
+        of_somebody_else(),
         delete(),
         ttl(),
     ]
@@ -249,6 +251,31 @@ fn orphan() -> Scenario {
     });
     let again = left.create(Kind::JOB, work("again").json());
     ended(again).fates(|pod, _| if pod.pod.image() == "left" { Fate::Stays } else { DONE })
+}
+
+/// The Job goes, its pods stay; another one of its selector takes them over, and counts what they come to. A process that sees
+/// them free too late makes others; some of them are too many then.
+fn adopt() -> Scenario {
+    let labels = json!({"app": "work"});
+    let work = || {
+        let work = job("work").parallelism(2).completions(2);
+        work.set("/spec/manualSelector", true)
+            .set("/spec/selector", json!({"matchLabels": labels.clone()}))
+            .set("/spec/template/metadata/labels", labels.clone())
+    };
+    let runs = racy("adopt", work()).until("two pods run", |state| told(state, "active") == 2);
+    let left = deleted(runs, Propagation::Orphan).until("it is gone", |state| state.job("work").is_none());
+    let again = left.create(Kind::JOB, work().json());
+    ended(again)
+        .created_twice_at_most()
+        .fates(|_, _| Fate::Exit(Duration::from_secs(20), 0))
+}
+
+/// A Job of another controller is left alone, beside one of ours.
+fn of_somebody_else() -> Scenario {
+    let theirs = job("theirs").parallelism(2).completions(2);
+    let theirs = theirs.set("/spec/managedBy", "example.com/queue").json();
+    ended(story("of somebody else", job("work")).create(Kind::JOB, theirs))
 }
 
 /// The Job goes with its pods while they run.

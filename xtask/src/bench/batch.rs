@@ -128,6 +128,12 @@ pub(super) fn of_one_pod(count: usize) -> Vec<Value> {
     (0..count).map(of_node).collect()
 }
 
+/// So many Jobs that have nothing to do.
+pub(super) fn of_no_pod(count: usize) -> Vec<Value> {
+    let spec = json!({"completions": 0, "template": template(0)});
+    (0..count).map(|at| job(&format!("nothing-{at}"), &spec)).collect()
+}
+
 /// One Job with so many indexes, all at once.
 pub(super) fn indexed(count: u32) -> Vec<Value> {
     let spec = json!({

@@ -24,19 +24,33 @@ impl Moment {
     }
 }
 
-pub(super) fn run(places: &Places, count: u32) -> Result<()> {
+pub(super) fn run(places: &Places, count: u32, finished: u32) -> Result<()> {
     let mut stage = Stage::set(places, "bench", Profile::Release, &[JOBS])?;
     stage.install_rights(JOBS)?;
     stage.start_replica(JOBS)?;
     let leader = stage.leader(JOBS, None)?;
-    for (namespace, what) in [("first", "alone"), ("second", "beside as many finished ones")] {
+    for (namespace, beside) in [("first", 0), ("second", count + finished)] {
+        if beside > count {
+            end_at_once(&mut stage, leader, finished)?;
+        }
         let before = Moment::now(&stage, leader)?;
         let course = batch::play(&mut stage, namespace, &batch::of_one_pod(usize::try_from(count)?))?;
         let after = Moment::now(&stage, leader)?;
-        println!("{count} Jobs of one pod, {what}:");
+        println!("{count} Jobs of one pod, beside {beside} finished ones:");
         report(&course, &before, &after);
         check(count, &before, &after)?;
     }
+    Ok(())
+}
+
+/// Makes Jobs that have nothing to do, and waits for their end.
+fn end_at_once(stage: &mut Stage, leader: usize, count: u32) -> Result<()> {
+    batch::play(stage, "finished", &batch::of_no_pod(usize::try_from(count)?))?;
+    let memory = Reading::take(stage, leader)?.memory;
+    println!(
+        "{count} Jobs that have nothing to do: memory then {:.1} MiB",
+        mebibytes(memory)
+    );
     Ok(())
 }
 

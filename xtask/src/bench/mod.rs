@@ -30,6 +30,9 @@ pub(crate) struct Args {
     /// Jobs of one pod.
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=5000))]
     jobs: u32,
+    /// Jobs that have nothing to do, and have ended before the second of the two batches.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=50_000), conflicts_with = "compare")]
+    finished: u32,
     /// Let fewer Jobs run, by our controller and by kube-controller-manager in turn, and print the ratios.
     #[arg(long)]
     compare: bool,
@@ -48,6 +51,6 @@ pub(crate) fn run(places: &Places, args: &Args) -> Result<()> {
     match args.controller {
         Controller::Deployment => deployments::run(places, args.pods),
         Controller::Job if args.compare => compare::run(places),
-        Controller::Job => jobs::run(places, args.jobs),
+        Controller::Job => jobs::run(places, args.jobs, args.finished),
     }
 }

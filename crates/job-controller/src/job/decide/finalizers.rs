@@ -50,12 +50,7 @@ pub(super) fn select(facts: &Facts<'_>, verdict: Option<&Verdict>, kept: &BTreeS
         verdict,
         new_indexes: Vec::new(),
         completed: facts.seen.job.spec.indexed().map(|work| facts.base.completed(work)),
-        selection: Selection {
-            status: facts.base.clone(),
-            pods: Vec::new(),
-            extent: Extent::All,
-            handled: Vec::new(),
-        },
+        selection: Selection::nothing(facts.base.clone()),
     };
     for pod in facts.seen.pods.iter().filter(|pod| facts.seen.is_tracked(pod)) {
         if kept.contains(&pod.meta.uid) || !selecting.may_go(pod) {
@@ -179,6 +174,16 @@ impl Selecting<'_, '_> {
 }
 
 impl Selection {
+    /// No pod, on top of this status.
+    pub(super) fn nothing(status: JobStatus) -> Self {
+        Self {
+            status,
+            pods: Vec::new(),
+            extent: Extent::All,
+            handled: Vec::new(),
+        }
+    }
+
     /// True if something is recorded that `base` does not have: it must be stored before the pods are let go of.
     pub(super) fn records_more_than(&self, base: &JobStatus) -> bool {
         self.status != *base

@@ -3,8 +3,9 @@
 //!
 //! The order of the stages is the protocol. What has ended is recorded before its finalizer goes (J-41). A verdict first kills
 //! (J-33): a kill that fails ends the plan, and nothing is said about the verdict. The turns that follow count and let go of what
-//! has ended before they try again.
+//! has ended before they try again. Where the kill itself could change the verdict, that is said first.
 
+mod announce;
 mod create;
 mod finalizers;
 mod held;
@@ -75,6 +76,7 @@ pub fn decide(seen: &Observed, bounds: Bounds, now: Timestamp) -> Plan<Intent> {
         now,
     };
     match verdict {
+        Some(verdict) if drafting.can_be_overtaken(&verdict) => drafting.announce(&verdict),
         Some(verdict) if drafting.is_held_up() => drafting.hold(&verdict),
         Some(verdict) => {
             let selection = drafting.select(Some(&verdict), &BTreeSet::new());
@@ -98,16 +100,7 @@ impl Drafting<'_, '_> {
         let killed = self.victims();
         stages.extend(kills(&killed));
         let has_news = selection.records_more_than(&facts.base) || verdict.state == State::New;
-        let mut notes = Vec::new();
-        if verdict.state == State::New {
-            // Its pods may have ended before anybody could say that it was resumed.
-            notes.extend(self.resume(&mut selection.status));
-            selection
-                .status
-                .conditions
-                .append(verdict.end.interim(), &verdict.cause, self.now);
-        }
-        self.start(&mut selection.status, Some(&verdict));
+        let notes = self.say(&verdict, &mut selection.status);
         let step = if killed.is_empty() {
             Step::Wait
         } else {
@@ -133,6 +126,19 @@ impl Drafting<'_, '_> {
                 notes: Vec::new(),
             },
         )
+    }
+
+    /// Says that the Job is going to end, if it is not said already.
+    fn say(&self, verdict: &Verdict, status: &mut JobStatus) -> Vec<Note> {
+        let mut notes = Vec::new();
+        if verdict.state == State::New {
+            // Its pods may have ended before anybody could say that it was resumed.
+            notes.extend(self.resume(status));
+            let conditions = &mut status.conditions;
+            conditions.append(verdict.end.interim(), &verdict.cause, self.now);
+        }
+        self.start(status, Some(verdict));
+        notes
     }
 
     /// Records what has ended, lets go of it, and makes or removes pods.

@@ -72,6 +72,20 @@ pub(super) fn reach(facts: &Facts<'_>, now: Timestamp) -> Option<Verdict> {
     failure(facts, now).or_else(|| success(facts)).or_else(|| done(facts))
 }
 
+/// True if another reason would apply as soon as `killed` pods that the verdict kills count as failed: its limit comes before most
+/// others, and failed indexes before success (J-31).
+pub(super) fn can_be_overtaken(facts: &Facts<'_>, verdict: &Verdict, killed: usize) -> bool {
+    let seen = facts.seen;
+    let spec = &seen.job.spec;
+    let pods = || seen.pods.iter().map(|pod| &**pod);
+    let is_past = |failed: usize| limits::is_past_backoff_limit(spec, failed, pods());
+    let comes_first = met_fail_job(facts).next().is_some() || is_past(facts.failed());
+    if verdict.state == State::Stored || killed == 0 || comes_first {
+        return false;
+    }
+    is_past(facts.failed() + killed) || (spec.per_index().is_some() && verdict.end == End::Success)
+}
+
 fn stored(facts: &Facts<'_>) -> Option<Verdict> {
     let conditions = &facts.seen.job.status.conditions;
     [End::Success, End::Failure].into_iter().find_map(|end| {

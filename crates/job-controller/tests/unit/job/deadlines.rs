@@ -33,6 +33,25 @@ fn a_job_that_runs_for_too_long_fails_without_any_event() {
     );
 }
 
+// proves: job/J-31, job/J-33, job/J-131
+#[test]
+fn the_deadline_is_the_reason_though_the_kill_exceeds_the_limit_of_failures() {
+    let mut cluster = Cluster::of(json!({"completions": 1, "activeDeadlineSeconds": 10, "backoffLimit": 0}));
+    cluster.settle();
+    cluster.run("p000");
+    cluster.after(10);
+    assert_eq!(cluster.turn().text(), "status");
+    assert_eq!(cluster.conditions(), "FailureTarget/DeadlineExceeded");
+    cluster.settle();
+    cluster.kubelet();
+    cluster.settle();
+    assert_eq!(
+        cluster.conditions(),
+        "FailureTarget/DeadlineExceeded, Failed/DeadlineExceeded"
+    );
+    assert_eq!(cluster.counts()[4], 1);
+}
+
 // proves: job/S-29, job/J-131
 #[test]
 fn a_job_that_never_had_a_pod_fails_with_none() {

@@ -91,6 +91,33 @@ fn a_killed_pod_whose_finalizer_stays_counts_as_failed_where_pods_are_given_up_a
     assert_eq!((cluster.counts()[4], cluster.is_finished()), (1, false));
 }
 
+// proves: job/J-31, job/J-33, job/J-149
+#[rstest]
+#[case::by_the_limit(json!({"backoffLimit": 1}))]
+#[case::by_failed_indexes(json!({"backoffLimitPerIndex": 0}))]
+fn success_that_the_kill_of_the_others_could_turn_into_failure_is_stated_first(#[case] limit: Value) {
+    let mut spec = json!({"successPolicy": {"rules": [{"succeededIndexes": "0"}]}});
+    spec.as_object_mut().unwrap().extend(limit.as_object().unwrap().clone());
+    let mut cluster = indexed(3, 3, spec);
+    cluster.settle();
+    ["i1.0", "i2.0"].map(|pod| cluster.run(pod));
+    cluster.end("i0.0", 0);
+    assert_eq!(cluster.turn().text(), "status");
+    // The process dies, and one pod cannot be killed at first.
+    cluster.restart();
+    cluster.faults = vec![(Verb::Delete, "i2", FailureClass::Transient)];
+    cluster.turn();
+    assert_eq!((cluster.active().as_str(), cluster.counts()[2]), ("i2.0", 1));
+    cluster.faults.clear();
+    cluster.settle();
+    cluster.kubelet();
+    cluster.settle();
+    assert_eq!(
+        cluster.conditions(),
+        "SuccessCriteriaMet/SuccessPolicy, Complete/SuccessPolicy"
+    );
+}
+
 // proves: job/J-148
 #[rstest]
 #[case::all_listed(json!([{"succeededIndexes": "1,3"}]), "1,3", Some(0))]

@@ -8,26 +8,22 @@ use crate::id::{Kind, ResourceVersion, Uid};
 use crate::mistake::{Mistake, made};
 use crate::outcome::{Failure, FailureClass};
 use crate::owner::OwnerReference;
-use crate::plan::{DeleteGuard, NewName, NewObject};
+use crate::plan::{Create, DeleteGuard, NewName, NewObject};
 
-/// The body of a create. A random name is sent together with its `generateName`, as if the server had completed it.
-pub(super) fn create(
-    kind: Kind,
-    namespace: &str,
-    wanted: &NewName,
-    name: &str,
-    object: &NewObject,
-) -> Result<Bytes, Failure> {
-    let base = match wanted {
+/// The body of a create under this name. A random name is sent together with its `generateName`, as if the server had completed
+/// it.
+pub(super) fn create(create: &Create, name: &str) -> Result<Bytes, Failure> {
+    let base = match &create.name {
         NewName::Exact(_) => None,
         NewName::Random(base) => Some(&**base),
     };
     let metadata = NewMetadata {
-        namespace,
+        namespace: &create.namespace,
         name,
         base,
-        object,
+        object: &create.object,
     };
+    let kind = create.kind;
     to_bytes(&Created { kind, metadata })
 }
 
@@ -168,6 +164,8 @@ pub(super) fn to_bytes(body: &impl Serialize) -> Result<Bytes, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::template::Json;
 
@@ -183,14 +181,14 @@ mod tests {
             fields: vec![("spec", Json::of(&json!({"x-future": 1})))],
             ..NewObject::default()
         };
-        let body = create(
-            Kind::POD,
-            "shop",
-            &NewName::Random("web-1-".into()),
-            "web-1-abcde",
-            &object,
-        )
-        .unwrap();
+        let pod = Create {
+            kind: Kind::POD,
+            namespace: "shop".into(),
+            name: NewName::Random("web-1-".into()),
+            object: Arc::new(object),
+            note: None,
+        };
+        let body = create(&pod, "web-1-abcde").unwrap();
         let expected = json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {

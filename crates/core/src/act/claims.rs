@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::act::body;
 use crate::act::classify::Asked;
 use crate::act::executor::{Then, Turn, stored};
-use crate::act::live::{Call, STRATEGIC, Stored};
+use crate::act::live::{Call, Content, STRATEGIC, Stored};
 use crate::mistake::{Mistake, made};
 use crate::outcome::{Failure, FailureClass, Receipt, Verb};
 use crate::plan::{Address, Claim, ClaimChange, Target};
@@ -83,7 +83,7 @@ impl Turn<'_> {
             method: Method::PATCH,
             path: self.executor.live.object(child.kind, &child.key, ""),
             content_type: STRATEGIC,
-            body: body::to_bytes(&patch)?,
+            content: Content::Bytes(body::to_bytes(&patch)?),
         };
         stored(self.executor.live.write(call).await)
     }

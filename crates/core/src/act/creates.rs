@@ -5,10 +5,9 @@ use std::sync::Arc;
 use futures::future::join_all;
 use http::Method;
 
-use crate::act::body;
 use crate::act::classify::Asked;
 use crate::act::executor::{Then, Turn, stored};
-use crate::act::live::{Call, JSON, Sent, Stored, is_unknown};
+use crate::act::live::{Call, Content, JSON, Sent, Stored, is_unknown};
 use crate::act::{names, slow_start};
 use crate::doubts::{Doubt, Effect};
 use crate::id::{Kind, ObjectKey};
@@ -85,7 +84,7 @@ impl Turn<'_> {
     async fn create_named(&self, create: &Create, name: &Arc<str>, past: Past) -> Result<Receipt, Failure> {
         let key = ObjectKey::new(Arc::clone(&create.namespace), Arc::clone(name));
         let (ledger, owner) = (&self.executor.ledger, &self.owner.key);
-        let call = self.call(create, name)?;
+        let call = self.call(create, name);
         ledger.creating(owner, create.kind, &key, self.executor.clock.instant());
         let Sent { result, mut in_doubt } = self.executor.live.write_repeatedly(call).await;
         let mut result = stored(result);
@@ -114,14 +113,14 @@ impl Turn<'_> {
         }
     }
 
-    fn call(&self, create: &Create, name: &str) -> Result<Call, Failure> {
-        Ok(Call {
+    fn call(&self, create: &Create, name: &Arc<str>) -> Call {
+        Call {
             asked: Asked::Create,
             method: Method::POST,
             path: self.executor.live.collection(create.kind, &create.namespace),
             content_type: JSON,
-            body: body::create(create.kind, &create.namespace, &create.name, name, &create.object)?,
-        })
+            content: Content::New(create.clone(), Arc::clone(name)),
+        }
     }
 
     /// The receipt for an object under a name that we have tried to create, if it is controlled by our owner.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::act::body;
 use crate::act::classify::Asked;
 use crate::act::ledger::Ledger;
-use crate::act::live::{Call, Live, MERGE, STRATEGIC, Stored};
+use crate::act::live::{Call, Content, Live, MERGE, STRATEGIC, Stored};
 use crate::act::metrics::ActMetrics;
 use crate::act::refusals::Refusals;
 use crate::act::removals::Way;
@@ -202,7 +202,7 @@ impl Turn<'_> {
             method: Method::PATCH,
             path: self.executor.live.object(target.kind, &target.key, part),
             content_type,
-            body: body::to_bytes(&body::guarded(body, &target.uid, version))?,
+            content: Content::Bytes(body::to_bytes(&body::guarded(body, &target.uid, version))?),
         };
         self.executor.live.write(call).await
     }

@@ -9,13 +9,14 @@ use kube::client::Body;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
+use crate::act::body;
 use crate::act::classify::{self, Asked};
 use crate::client::{CallError, Permit, in_one_line, retry_after};
 use crate::continuity::Continuity;
 use crate::id::{Kind, ObjectKey, ResourceVersion, Uid};
 use crate::lease::Fence;
 use crate::outcome::{Failure, FailureClass};
-use crate::plan::Address;
+use crate::plan::{Address, Create};
 use crate::time::SharedClock;
 use crate::workload::LiveRead;
 
@@ -54,7 +55,26 @@ pub(super) struct Call {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) content_type: &'static str,
-    pub(super) body: Bytes,
+    pub(super) content: Content,
+}
+
+/// What a write sends.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    /// These bytes.
+    Bytes(Bytes),
+    /// A new object under this name. Its bytes are made when there is a place in flight for them: hundreds of pods that wait for
+    /// one would need as many copies of their template.
+    New(Create, Arc<str>),
+}
+
+impl Content {
+    fn bytes(self) -> Result<Bytes, Failure> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::New(create, name) => body::create(&create, &name),
+        }
+    }
 }
 
 /// What came of a write that was sent again while its connection broke.
@@ -189,7 +209,7 @@ impl Live {
             .extension(permit)
             .header(header::ACCEPT, JSON)
             .header(header::CONTENT_TYPE, call.content_type)
-            .body(Body::from(call.body.to_vec()))
+            .body(Body::from(call.content.bytes().map_err(Fault::Failed)?))
             .map_err(|error| Fault::Failed(malformed(&error)))?;
         self.exchange(call.asked, request).await
     }

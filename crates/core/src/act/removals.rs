@@ -8,7 +8,7 @@ use http::Method;
 use crate::act::body;
 use crate::act::classify::Asked;
 use crate::act::executor::{Then, Turn, stored};
-use crate::act::live::{Call, JSON, Sent, object_path};
+use crate::act::live::{Call, Content, JSON, Sent, object_path};
 use crate::doubts::Effect;
 use crate::id::ResourceVersion;
 use crate::outcome::{Failure, FailureClass, Receipt, Verb};
@@ -155,7 +155,7 @@ impl Way {
             method,
             path,
             content_type: JSON,
-            body: body::to_bytes(&body)?,
+            content: Content::Bytes(body::to_bytes(&body)?),
         })
     }
 }

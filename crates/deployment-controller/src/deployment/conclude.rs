@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use workload_core::condition::{Condition, Status};
+use workload_core::condition::{Condition, Conditions, Status};
 use workload_core::id::Kind;
 use workload_core::outcome::{FailureClass, Outcome, Verb};
 use workload_core::plan::{Note, StatusWrite, Target, Wake};
@@ -152,7 +152,7 @@ impl Turn<'_> {
                 let message = format!("Created new replica set {:?}", &*key.name);
                 conditions.set(found(words::NEW_REPLICA_SET_CREATED, message));
             }
-            (Newest::Found, Some(set)) if watched && self.nothing_tells_of(set) => {
+            (Newest::Found, Some(set)) if watched && self.nothing_tells_of(set, conditions) => {
                 let message = format!("Found new replica set {:?}", &*set.meta.key.name);
                 conditions.set(found(words::FOUND_NEW_REPLICA_SET, message));
             }
@@ -161,17 +161,17 @@ impl Turn<'_> {
     }
 
     /// True if no condition tells that this ReplicaSet is rolled out. The write that did may have been lost: then the Deployment
-    /// still carries the revision before, and says that its rollout is complete. Without a word the deadline would never
-    /// strike, as it does not with upstream.
-    fn nothing_tells_of(&self, set: &ReplicaSet) -> bool {
-        let deployment = &*self.seen.deployment;
-        let Some(current) = deployment.status.conditions.get(words::PROGRESSING) else {
+    /// still carries the revision before, and says that the rollout of another ReplicaSet is complete. Without a word the
+    /// deadline would never strike, as it does not with upstream.
+    fn nothing_tells_of(&self, set: &ReplicaSet, conditions: &Conditions) -> bool {
+        let Some(current) = conditions.get(words::PROGRESSING) else {
             return true;
         };
-        let told = deployment.meta.annotations.get(words::REVISION);
+        let told = self.seen.deployment.meta.annotations.get(words::REVISION);
         let told: Option<i64> = told.and_then(|text| text.parse().ok());
         let is_later = told.zip(revision(set)).is_some_and(|(told, found)| told < found);
-        current.reason == words::NEW_REPLICA_SET_AVAILABLE && is_later
+        let names_it = current.message.contains(&format!("{:?}", &*set.meta.key.name));
+        current.reason == words::NEW_REPLICA_SET_AVAILABLE && is_later && !names_it
     }
 
     /// Counts pods as the ReplicaSets report them (D-60…D-62).

@@ -8,7 +8,7 @@ use workload_core::condition::Status;
 use workload_core::id::{Kind, ObjectKey, Uid};
 use workload_core::mistake::{Mistake, made};
 use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Retry, Verb};
-use workload_core::plan::{Note, Wake};
+use workload_core::plan::{Claim, ClaimChange, Note, Wake};
 use workload_core::time::{self, Timestamp};
 use workload_core::workload::Conclusion;
 
@@ -265,6 +265,7 @@ pub(super) fn learnt(seen: &Observed, action: &Action, outcome: &Outcome) -> Lea
         kill: kill(action, &done, outcome),
         released: done.released,
         begun: begun(seen, action),
+        ran: ran(seen),
         has_dropped: matches!(&action.step, Step::Manage { removed, .. } if !removed.is_empty()),
     }
 }
@@ -276,6 +277,15 @@ fn begun(seen: &Observed, action: &Action) -> Option<Timestamp> {
     let is_new = seen.job.status.start_time != Some(start);
     let has_run = seen.pods.iter().any(|pod| pod.start == Start::Once);
     (is_new && !has_run).then_some(start)
+}
+
+/// The start time of a Job one of whose pods has run, or is let go of in this turn, if that matters to anybody.
+fn ran(seen: &Observed) -> Option<Timestamp> {
+    seen.job.opt_ins.start_deadline?;
+    let has_run = seen.pods.iter().any(|pod| pod.start == Start::Once);
+    let is_release = |claim: &Claim| matches!(claim.change, ClaimChange::Release(_));
+    let may_have_run = has_run || seen.claims.iter().any(is_release);
+    seen.job.status.start_time.filter(|_| may_have_run)
 }
 
 /// A kill that was not sent, or whose plan ended before, tells nothing.

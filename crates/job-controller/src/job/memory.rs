@@ -5,19 +5,14 @@
 //! All of it may be lost, as upstream loses it too: after a restart a Job does not wait for failures of before.
 
 use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use workload_core::cache::Delta;
 use workload_core::id::{ObjectKey, Uid};
-use workload_core::time::{self, Timestamp};
+use workload_core::time::Timestamp;
 
 use super::policy::backoff::Record;
 use super::spec::Job;
-
-/// For how long a removed finalizer is believed to be gone although the cache shows it. A cache is never that late; but a
-/// server restored from a backup may have the finalizer again.
-const BELIEVED: Duration = Duration::from_mins(10);
 
 /// What is remembered of all Jobs.
 #[derive(Debug, Default)]
@@ -27,9 +22,10 @@ pub struct Memory(Mutex<HashMap<ObjectKey, Remembered>>);
 struct Remembered {
     job: Uid,
     record: Record,
-    released: HashMap<Uid, Timestamp>,
+    released: BTreeSet<Uid>,
     kill: Kill,
     idle_since: Option<Timestamp>,
+    ran_since: Option<Timestamp>,
 }
 
 /// What a turn is told of its Job.
@@ -44,6 +40,9 @@ pub struct Recalled {
     /// The start time of the Job if it is known that no pod has run since then; always nothing without the opt-in
     /// `job.start-deadline`, and for a Job that has begun under another process.
     pub idle_since: Option<Timestamp>,
+    /// The start time of the Job if it is known that a pod may have run since then, though none may be left that did; always
+    /// nothing without that opt-in.
+    pub ran_since: Option<Timestamp>,
 }
 
 /// What a turn has learnt of its Job.
@@ -57,6 +56,9 @@ pub struct Learnt {
     pub kill: Option<Kill>,
     /// The start time that the turn has chosen, if no pod has run and the Job has a start deadline.
     pub begun: Option<Timestamp>,
+    /// The start time of the Job if one of its pods has run, or was let go of with whatever it did, and the Job has a start
+    /// deadline.
+    pub ran: Option<Timestamp>,
     /// Whether pods were removed that are not counted: nobody knows whether they had begun to run by then.
     pub has_dropped: bool,
 }
@@ -74,7 +76,7 @@ pub enum Kill {
 impl Memory {
     /// What is known of this Job. Of released pods only those that `tracked` says the cache still shows with their finalizer
     /// are kept. `has_run` says whether the cache shows a pod that has run.
-    pub fn recall(&self, job: &Job, tracked: impl Fn(&Uid) -> bool, has_run: bool, now: Timestamp) -> Recalled {
+    pub fn recall(&self, job: &Job, tracked: impl Fn(&Uid) -> bool, has_run: bool) -> Recalled {
         let mut all = self.0.lock();
         let Some(known) = all.get_mut(&job.meta.key) else {
             return Recalled::default();
@@ -84,45 +86,47 @@ impl Memory {
             return Recalled::default();
         }
         known.idle_since = known.idle_since.filter(|_| !has_run);
-        known
-            .released
-            .retain(|pod, at| tracked(pod) && time::plus(*at, BELIEVED) > now);
+        known.released.retain(tracked);
         Recalled {
             record: known.record,
-            released: known.released.keys().cloned().collect(),
+            released: known.released.clone(),
             kill: known.kill,
             idle_since: known.idle_since,
+            ran_since: known.ran_since,
         }
     }
 
     /// Remembers what a turn has learnt.
-    pub fn keep(&self, job: &Job, learnt: Learnt, now: Timestamp) {
+    pub fn keep(&self, job: &Job, learnt: Learnt) {
         let Learnt {
             record,
             released,
             kill,
             begun,
+            ran,
             has_dropped,
         } = learnt;
         let mut all = self.0.lock();
         let is_nothing = record == Record::default() && released.is_empty() && kill != Some(Kill::Refused);
-        if is_nothing && begun.is_none() && !all.contains_key(&job.meta.key) {
+        if is_nothing && begun.is_none() && ran.is_none() && !all.contains_key(&job.meta.key) {
             return;
         }
         let fresh = || Remembered {
             job: job.meta.uid.clone(),
             record: Record::default(),
-            released: HashMap::new(),
+            released: BTreeSet::new(),
             kill: Kill::default(),
             idle_since: None,
+            ran_since: None,
         };
         let known = all.entry(job.meta.key.clone()).or_insert_with(fresh);
         if known.job != job.meta.uid {
             *known = fresh();
         }
         known.record = record;
-        known.released.extend(released.into_iter().map(|pod| (pod, now)));
+        known.released.extend(released);
         known.kill = kill.unwrap_or(known.kill);
+        known.ran_since = ran.or(known.ran_since);
         known.idle_since = begun.or(known.idle_since).filter(|_| !has_dropped);
     }
 

@@ -112,8 +112,7 @@ impl Workload for Jobs {
         let Intent::Act(action) = intent else {
             return Conclusion::default();
         };
-        self.memory
-            .keep(&seen.job, conclude::learnt(seen, action, outcome), now);
+        self.memory.keep(&seen.job, conclude::learnt(seen, action, outcome));
         conclude::conclude(seen, action, outcome, now)
     }
 

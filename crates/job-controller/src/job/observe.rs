@@ -134,9 +134,7 @@ pub(super) fn observe(caches: &Jobs, key: &ObjectKey, aids: &Aids<'_>) -> Observ
     let shown = |pod: &&Arc<Pod>| pod.has_finalizer();
     let mut tracked: BTreeSet<Uid> = pods.iter().filter(shown).map(|pod| pod.meta.uid.clone()).collect();
     let has_run = pods.iter().any(|pod| pod.start == Start::Once);
-    let recalled = caches
-        .memory
-        .recall(&job, |pod| tracked.contains(pod), has_run, aids.now);
+    let recalled = caches.memory.recall(&job, |pod| tracked.contains(pod), has_run);
     tracked.retain(|pod| !recalled.released.contains(pod));
     tracked.extend(claimed.adopted.iter().map(|pod| pod.meta.uid.clone()));
     let is_indexed = job.spec.indexed().is_some();

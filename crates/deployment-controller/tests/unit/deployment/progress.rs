@@ -188,19 +188,28 @@ fn a_rollout_that_nobody_watched_is_found() {
     assert_eq!(cluster.turn().told, ["Progressing True FoundNewReplicaSet"]);
 }
 
-// proves: deployment/D-12, deployment/D-74, deployment/D-77
+// proves: deployment/D-12, deployment/D-71, deployment/D-74, deployment/D-77
 #[rstest]
-#[case::lost(Some("1"), "Progressing True FoundNewReplicaSet; revision 2", "FoundNewReplicaSet")]
-#[case::not_lost(Some("2"), "", "NewReplicaSetAvailable")]
-#[case::taken_away_by_a_user(None, "revision 2", "NewReplicaSetAvailable")]
+#[case::lost(Some("1"), "a", "Progressing True FoundNewReplicaSet; revision 2", true)]
+#[case::not_lost(Some("2"), "a", "", false)]
+#[case::taken_away_by_a_user(None, "a", "revision 2", false)]
+#[case::set_back_by_a_user(Some("1"), "b", "revision 2", false)]
 fn a_rollout_whose_beginning_was_not_recorded_has_a_deadline(
     #[case] revision: Option<&str>,
+    #[case] complete: &str,
     #[case] told: &str,
-    #[case] reason: &str,
+    #[case] strikes: bool,
 ) {
+    let mut cluster = with_revision(revision, complete);
+    assert_eq!(cluster.turn().told.join("; "), told);
+    cluster.now = at("2026-01-02T18:51:00Z");
+    assert_eq!(cluster.turn().text().contains("ProgressDeadlineExceeded"), strikes);
+}
+
+/// The rollout of [`under_way`], of which only the one before is told: that of this ReplicaSet is complete.
+fn with_revision(revision: Option<&str>, complete: &str) -> Cluster {
     let mut cluster = under_way("NewReplicaSetAvailable");
-    let sets = cluster.sets.iter_mut().zip(["1", "2"]);
-    for (set, revision) in sets {
+    for (set, revision) in cluster.sets.iter_mut().zip(["1", "2"]) {
         set["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = revision.into();
     }
     let annotations = &mut cluster.deployment["metadata"]["annotations"];
@@ -208,11 +217,27 @@ fn a_rollout_whose_beginning_was_not_recorded_has_a_deadline(
         json!({}),
         |revision| json!({"deployment.kubernetes.io/revision": revision}),
     );
-    assert_eq!(cluster.turn().told.join("; "), told);
-    assert_eq!(progressing(&cluster)["reason"], reason);
-    cluster.now = at("2026-01-02T18:51:00Z");
-    let strikes = reason == "FoundNewReplicaSet";
-    assert_eq!(cluster.turn().text().contains("ProgressDeadlineExceeded"), strikes);
+    let complete = cluster
+        .sets
+        .iter()
+        .find(|set| set["spec"]["template"]["spec"]["containers"][0]["image"] == complete);
+    let message = format!(
+        "ReplicaSet {} has successfully progressed.",
+        complete.unwrap()["metadata"]["name"]
+    );
+    cluster.deployment["status"]["conditions"][1]["message"] = message.into();
+    cluster
+}
+
+// proves: deployment/D-84
+#[test]
+fn a_paused_rollout_whose_beginning_was_not_recorded_is_paused() {
+    let mut cluster = with_revision(Some("1"), "a");
+    cluster.edit(|web| web.set("/spec/paused", true));
+    assert_eq!(
+        cluster.turn().told,
+        ["Progressing Unknown DeploymentPaused", "revision 2"]
+    );
 }
 
 // proves: deployment/D-84, deployment/L-8

@@ -23,6 +23,9 @@ pub(super) struct Creation {
     pub(super) notes: Vec<Note>,
 }
 
+/// Pods with an index each have a text of their own until they are sent; those of one turn take up no more than this.
+const TEXTS: usize = 4 << 20;
+
 /// How many pods are to be active (J-60, J-80).
 pub(super) fn wanted(facts: &Facts<'_>) -> usize {
     let spec = &facts.seen.job.spec;
@@ -73,6 +76,9 @@ pub(super) fn missing(facts: &Facts<'_>, burst: usize, now: Timestamp) -> Creati
 
 fn seated(facts: &Facts<'_>, work: &Indexed, mould: &Mould<'_>, count: usize, now: Timestamp) -> Creation {
     let mut creation = Creation::default();
+    let text = facts.seen.job.spec.template.as_deref().map_or(0, str::len);
+    // The others follow as soon as these are seen, as if they were more than a burst.
+    let count = count.min(TEXTS / text.max(1)).max(1);
     for index in free(facts, work, count) {
         let predecessor = facts.predecessors.get(&index).copied();
         let job = &facts.seen.job;

@@ -156,7 +156,9 @@ pub(super) fn has_started(facts: &Facts<'_>) -> bool {
         // Nobody knows which of the failures of a round was counted.
         OnPodFailure::RestartAll => 0,
     };
-    let ran = seen.pods.iter().any(|pod| pod.start == Start::Once);
+    let start = seen.job.status.start_time;
+    let ran =
+        seen.pods.iter().any(|pod| pod.start == Start::Once) || (start.is_some() && seen.recalled.ran_since == start);
     ran || facts.succeeded() > 0 || facts.failed() > vain || !(is_idle(seen) || leaves_traces(seen))
 }
 

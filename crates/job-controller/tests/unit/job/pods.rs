@@ -126,3 +126,16 @@ fn at_most_a_burst_is_made_at_once() {
     );
     let _: &Value = cluster.find("i8.0").unwrap();
 }
+
+// proves: job/J-61
+#[test]
+fn pods_with_a_large_text_each_are_made_some_at_a_time() {
+    let args = "x".repeat(1 << 20);
+    let template = json!({"spec": {"containers": [{"name": "main", "args": [args]}]}});
+    let mut cluster = indexed(500, 500, json!({"template": template}));
+    cluster.turn();
+    let made = |cluster: &Cluster| cluster.counts()[0];
+    assert_eq!(made(&cluster), 3);
+    cluster.turn();
+    assert_eq!(made(&cluster), 6);
+}

@@ -51,6 +51,21 @@ fn a_pod_whose_failure_was_ignored_has_run() {
 }
 
 #[test]
+fn a_pod_that_ran_and_was_taken_away_has_run() {
+    let mut cluster = Cluster::of(json!({"completions": 1})).opt_in("job.start-deadline", "10m");
+    cluster.settle();
+    cluster.run("p000");
+    cluster.settle();
+    cluster.change_pod("p000", |pod| pod["metadata"]["labels"] = json!({}));
+    cluster.settle();
+    pass(&mut cluster);
+    assert_eq!(
+        (cluster.conditions().as_str(), cluster.active().as_str()),
+        ("", "p000 p001")
+    );
+}
+
+#[test]
 fn a_pod_that_ran_between_two_turns_has_run() {
     let mut cluster = on_spot_nodes();
     cluster.settle();

@@ -100,7 +100,8 @@ fn success_that_the_kill_of_the_others_could_turn_into_failure_is_stated_first(#
     spec.as_object_mut().unwrap().extend(limit.as_object().unwrap().clone());
     let mut cluster = indexed(3, 3, spec);
     cluster.settle();
-    ["i1.0", "i2.0"].map(|pod| cluster.run(pod));
+    cluster.run("i1.0");
+    cluster.run("i2.0");
     cluster.end("i0.0", 0);
     assert_eq!(cluster.turn().text(), "status");
     // The process dies, and one pod cannot be killed at first.

@@ -1,17 +1,24 @@
 //! A service account of one scene's own, whose rights a test may change while the program runs.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use workload_core::id::Kind;
 
-use crate::api::{Api, ROLE, ROLE_BINDING, SERVICE_ACCOUNT};
+use crate::api::{ACCESS_REVIEW, Api, ROLE, ROLE_BINDING, SERVICE_ACCOUNT};
 use crate::identity::{self, Access};
 use crate::program::Program;
 use crate::proxy::Proxy;
 use crate::scene::Scene;
 
+/// The longest that a changed right may take to be known, and how often it is asked for meanwhile.
+const WITHIN: Duration = Duration::from_mins(1);
+const POLL: Duration = Duration::from_millis(20);
+
 /// A service account with the rights of a program's chart in one namespace, that of a Lease there included.
 pub struct Account {
     api: Api,
+    namespace: String,
     name: &'static str,
     rules: Vec<Value>,
     token: String,
@@ -37,6 +44,7 @@ impl Account {
         let token = identity::token(&api, name).await;
         Self {
             api,
+            namespace: scene.namespace().to_owned(),
             name,
             rules,
             token,
@@ -63,10 +71,11 @@ impl Account {
             values.any(|value| value == wanted)
         };
         let mut rules = self.rules.clone();
-        let mut concerned = 0;
+        let (mut concerned, mut group) = (0, Value::Null);
         for rule in &mut rules {
             if lists(rule, "resources", resource) && lists(rule, "verbs", verb) {
                 concerned += 1;
+                group = rule["apiGroups"][0].clone();
                 let verbs = rule["verbs"].as_array_mut().expect("verbs");
                 verbs.retain(|known| known != verb);
             }
@@ -74,6 +83,28 @@ impl Account {
         assert_eq!(concerned, 1, "one rule allows to {verb} {resource}");
         rules.retain(|rule| rule["verbs"].as_array().is_some_and(|verbs| !verbs.is_empty()));
         self.set(rules).await;
+        self.until_forbidden(verb, resource, &group).await;
+    }
+
+    /// The server hears of a changed Role a moment later than of everything else.
+    async fn until_forbidden(&self, verb: &str, resource: &str, group: &Value) {
+        let namespace = &self.namespace;
+        let (resource, part) = resource.split_once('/').unwrap_or((resource, ""));
+        let attributes = json!({
+            "namespace": namespace, "verb": verb, "group": group, "resource": resource, "subresource": part,
+        });
+        let user = format!("system:serviceaccount:{namespace}:{}", self.name);
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "LocalSubjectAccessReview",
+            "metadata": {"namespace": namespace}, "spec": {"user": user, "resourceAttributes": attributes},
+        });
+        let forbidden = async {
+            while made(&self.api, ACCESS_REVIEW, &review).await["status"]["allowed"] == true {
+                tokio::time::sleep(POLL).await;
+            }
+        };
+        let forbidden = tokio::time::timeout(WITHIN, forbidden).await;
+        assert!(forbidden.is_ok(), "{user} may still {verb} {resource}");
     }
 
     /// Gives everything back.
@@ -89,8 +120,8 @@ impl Account {
     }
 }
 
-async fn made(api: &Api, kind: Kind, object: &Value) {
+async fn made(api: &Api, kind: Kind, object: &Value) -> Value {
     api.create(kind, object)
         .await
-        .unwrap_or_else(|error| panic!("{kind}: {error}"));
+        .unwrap_or_else(|error| panic!("{kind}: {error}"))
 }

@@ -37,6 +37,13 @@ pub const ROLE: Kind = rbac("Role", "roles");
 pub const ROLE_BINDING: Kind = rbac("RoleBinding", "rolebindings");
 /// rbac.authorization.k8s.io/v1 ClusterRole; not in a namespace.
 pub const CLUSTER_ROLE: Kind = rbac("ClusterRole", "clusterroles");
+/// authorization.k8s.io/v1 LocalSubjectAccessReview; is answered and not stored.
+pub const ACCESS_REVIEW: Kind = Kind {
+    group: "authorization.k8s.io",
+    version: "v1",
+    kind: "LocalSubjectAccessReview",
+    plural: "localsubjectaccessreviews",
+};
 /// node.k8s.io/v1 RuntimeClass; not in a namespace.
 pub const RUNTIME_CLASS: Kind = Kind {
     group: "node.k8s.io",
@@ -241,7 +248,7 @@ impl Api {
         version: &str,
     ) -> Result<impl futures::Stream<Item = Result<WatchEvent<Value>, kube::Error>> + use<>, kube::Error> {
         let path = format!(
-            "{}?watch=1&resourceVersion={version}&timeoutSeconds=3600",
+            "{}?watch=1&resourceVersion={version}&allowWatchBookmarks=true&timeoutSeconds=3600",
             self.path(kind, "")
         );
         let request = Request::get(path).body(Vec::new()).expect("a valid request");

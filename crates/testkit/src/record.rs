@@ -175,7 +175,11 @@ async fn follow(shared: &Shared, api: &Api, kind: Kind, version: &mut String) ->
             WatchEvent::Added(object) => (Change::Added, object),
             WatchEvent::Modified(object) => (Change::Modified, object),
             WatchEvent::Deleted(object) => (Change::Deleted, object),
-            WatchEvent::Bookmark(_) => continue,
+            // So that a watch of a kind that hardly changes can go on from a version that the server still has.
+            WatchEvent::Bookmark(bookmark) => {
+                version.clone_from(&bookmark.metadata.resource_version);
+                continue;
+            }
             WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
         };
         if let Some(reached) = object["metadata"]["resourceVersion"].as_str() {

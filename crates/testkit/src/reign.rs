@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
+
+use workload_core::id::Kind;
 
 use crate::api::CONFIG_MAP;
 use crate::cluster::{Cluster, Part};
@@ -72,7 +74,7 @@ impl Scene {
     pub async fn until_requests_rest(&self) {
         self.eventually("requests come to rest", async || {
             let before = self.requests().await;
-            self.quiet_for(Duration::from_secs(1)).await;
+            self.until_quiet_for(Duration::from_secs(1)).await;
             self.requests().await - before < 5
         })
         .await;
@@ -92,9 +94,30 @@ impl Scene {
 
     /// Lets the server's versions grow, so that they are clearly behind after a restore of an earlier copy.
     pub async fn outgrow(&self) {
-        let map = |at: u32| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("map-{at}")}});
-        let made = join_all((0..300).map(|at| async move { self.api().create(CONFIG_MAP, &map(at)).await })).await;
-        assert!(made.iter().all(Result::is_ok));
+        let map = |at: u64| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("map-{at}")}});
+        let make = |at| async move { self.api().create(CONFIG_MAP, &map(at)).await };
+        let mut made = stream::iter((0..OUTGROWN).map(make)).buffer_unordered(16);
+        while let Some(made) = made.next().await {
+            made.unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+
+    /// Takes the cluster back to a copy. Nobody else than the scene's controller works then: what others write on the restored
+    /// server would bring it up to what the caches have seen, which could not notice anything.
+    pub async fn restored(&self, cluster: &Cluster) {
+        let before = self.version().await;
+        cluster.restore().await;
+        let after = self.version().await;
+        assert!(
+            after + OUTGROWN / 2 < before,
+            "the restored server, at version {after}, is not clearly behind what was seen at {before}"
+        );
+    }
+
+    /// The version of the server.
+    async fn version(&self) -> u64 {
+        let listed = self.api().list_metadata(Kind::POD).await;
+        listed.unwrap_or_else(|error| panic!("{error}")).0
     }
 
     /// How many caches of the scene's controller have noticed that the server was restored.
@@ -104,6 +127,9 @@ impl Scene {
         told.lines().count()
     }
 }
+
+/// By how many versions a server grows that is to be clearly ahead.
+const OUTGROWN: u64 = 300;
 
 /// Flags of a controller that is hit while it works: at that rate the work takes some seconds.
 pub const PATIENT_FLAGS: [&str; 3] = ["--leader-elect=false", "--qps=150", "--burst=20"];

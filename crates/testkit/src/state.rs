@@ -167,6 +167,10 @@ impl State {
     pub(crate) fn take_up(&mut self, kind: Kind, stored: Vec<Value>) {
         let stored: Vec<_> = stored.into_iter().map(Stored::from).collect();
         let known: Vec<_> = self.all(kind).into_iter().cloned().collect();
+        // A server that was restored has objects again that were gone.
+        for object in &stored {
+            self.gone.remove(object.uid());
+        }
         for gone in known
             .iter()
             .filter(|object| !stored.iter().any(|other| other.uid() == object.uid()))

@@ -20,8 +20,9 @@ const ON_A_SERVER: &str = "server::";
 /// The modules of the controllers' tests that need a cluster for themselves.
 const ALONE: [&str; 2] = ["takeover::", "outages::"];
 
-/// Tests with a server spend their time waiting for it, so there can be more of them at once than processors.
-const TEST_THREADS: &str = "--test-threads=8";
+/// Tests with a server spend their time waiting for it, so there can be more of them at once than processors; but servers and
+/// controllers that get no processor for a second let tests fail.
+const TEST_THREADS: &str = "--test-threads=6";
 
 /// Programs that tests run, and the variables that name them.
 const KUBECTL: (&str, Tool) = ("KUBECTL", Tool::Kubectl);

@@ -62,10 +62,12 @@ fn a_server_that_comes_back_from_a_backup_is_followed_from_there() {
         on(cluster.server(), async |scene| {
             cluster.give_to(scene, &PROGRAM, &["--leader-elect=false"]).await;
             scene.settle(deployment("web").replicas(4)).await;
+            scene.until_quiet_for(Duration::from_secs(2)).await;
             let at_first = scene.look(pods);
+            cluster.stop(Part::ControllerManager).await;
             cluster.snapshot().await;
             go_on_for_a_while(scene).await;
-            cluster.restore().await;
+            scene.restored(cluster).await;
 
             scene
                 .until("all is as it was", |state| {
@@ -73,8 +75,9 @@ fn a_server_that_comes_back_from_a_backup_is_followed_from_there() {
                 })
                 .await;
             scene
-                .eventually("it is noticed", async || scene.noticed_restores() == 3)
+                .eventually("it is noticed", async || scene.noticed_restores() >= 3)
                 .await;
+            scene.until_requests_rest().await;
             let before = scene.requests().await;
             scene.quiet_for(Duration::from_secs(4)).await;
             let late = scene.requests().await - before;
@@ -103,8 +106,9 @@ async fn go_on_for_a_while(scene: &Scene) {
     scene.kubelet().manual();
     scene.set_image("web", "c").await;
     scene
-        .until("a pod of the third set of web", |state| {
-            state.pods().iter().any(|pod| pod.image() == "c")
+        .until("the third set of web has a pod, and its owners say so", |state| {
+            let web = state.deployment("web");
+            web.is_some_and(|web| web.is_observed() && web.count("updatedReplicas") > 0)
         })
         .await;
 }

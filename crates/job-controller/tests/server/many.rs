@@ -52,7 +52,7 @@ fn jobs_of_one_pod_do_not_wait_for_one_another_and_take_few_requests() {
         };
         stream::iter(0..JOBS).for_each_concurrent(AT_ONCE, create).await;
         scene
-            .find_within(Duration::from_mins(2), "all are complete", |state| {
+            .find_within(Duration::from_mins(5), "all are complete", |state| {
                 (complete(state) == JOBS).then_some(())
             })
             .await;
@@ -71,7 +71,7 @@ fn a_job_of_many_indexes_is_counted_in_few_writes() {
         scene.kubelet().auto_exit(|_| Some(0));
         scene.create(job("work").indexed(200).parallelism(200)).await;
         scene
-            .find_within(Duration::from_mins(2), "the end", |state| {
+            .find_within(Duration::from_mins(5), "the end", |state| {
                 has_ended(state).then_some(())
             })
             .await;

@@ -76,9 +76,10 @@ fn a_server_that_comes_back_from_a_backup_is_followed_from_there() {
             scene.until("one is counted and replaced", kept).await;
             scene.until_quiet_for(Duration::from_secs(2)).await;
             let at_first = scene.look(pods);
+            cluster.stop(Part::ControllerManager).await;
             cluster.snapshot().await;
             go_on_for_a_while(scene).await;
-            cluster.restore().await;
+            scene.restored(cluster).await;
 
             scene
                 .until("all is as it was", |state| {
@@ -86,8 +87,9 @@ fn a_server_that_comes_back_from_a_backup_is_followed_from_there() {
                 })
                 .await;
             scene
-                .eventually("it is noticed", async || scene.noticed_restores() == 2)
+                .eventually("it is noticed", async || scene.noticed_restores() >= 2)
                 .await;
+            scene.until_requests_rest().await;
             let before = scene.requests().await;
             scene.quiet_for(Duration::from_secs(4)).await;
             let late = scene.requests().await - before;

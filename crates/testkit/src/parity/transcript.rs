@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::names::Names;
-use super::text;
+use super::{text, until_equal};
 use crate::kubectl::Output;
 use crate::program::{Program, side_by_side};
 use crate::scene::Scene;
@@ -72,18 +72,21 @@ fn ordered(mut lines: Vec<String>, order: Lines) -> Vec<String> {
     lines
 }
 
-/// Performs `script` on both stages at once and fails if kubectl prints something else. Without servers the test is
-/// skipped, and says so.
+/// Performs `script` on both stages at once and fails if kubectl prints something else in every performance. Without servers
+/// the test is skipped, and says so.
 pub fn kubectl_parity(program: &Program, script: &impl AsyncFn(&Scene, &mut Transcript)) {
-    side_by_side(program, async |ours, upstream| {
-        let half = async |scene: &Scene| {
-            let mut transcript = Transcript::default();
-            script(scene, &mut transcript).await;
-            transcript.masked(scene)
-        };
-        let (ours, upstream) = futures::join!(half(ours), half(upstream));
-        let found = differences(&ours, &upstream);
-        assert!(found.is_empty(), "kubectl prints something else:\n{}", found.join("\n"));
+    until_equal(|| {
+        let mut found = Vec::new();
+        side_by_side(program, async |ours, upstream| {
+            let half = async |scene: &Scene| {
+                let mut transcript = Transcript::default();
+                script(scene, &mut transcript).await;
+                transcript.masked(scene)
+            };
+            let (ours, upstream) = futures::join!(half(ours), half(upstream));
+            found = differences(&ours, &upstream);
+        });
+        found
     });
 }
 

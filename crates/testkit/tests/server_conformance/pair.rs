@@ -16,7 +16,7 @@ use super::perform::perform;
 use super::side::{Answer, Memory, Real, Side, request, state, takes_part};
 
 /// How long the controllers of kube-controller-manager may take.
-const WITHIN: Duration = Duration::from_secs(10);
+const WITHIN: Duration = Duration::from_mins(2);
 /// How often they are looked at.
 const POLL: Duration = Duration::from_millis(10);
 

@@ -87,6 +87,7 @@ async fn end_terminating(scene: &Scene) {
     for pod in &going {
         scene.kubelet().end(pod).await;
     }
+    scene.until("nobody is told to go", |state| counts(state)[2] <= 0).await;
     scene.until_quiet_for(REST).await;
 }
 
@@ -95,6 +96,12 @@ async fn bind_all(scene: &Scene) {
     for pod in scene.look(|state| names(state.active_pods())) {
         scene.kubelet().ready(&pod).await;
     }
+    let ready = |state: &State| state.active_pods().into_iter().filter(|pod| pod.is_ready()).count();
+    scene
+        .until("all are told to be ready", |state| {
+            usize::try_from(counts(state)[1]).is_ok_and(|told| told == ready(state))
+        })
+        .await;
     scene.until_quiet_for(REST).await;
 }
 

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use workload_core::outcome::{Outcome, Receipt, Verb};
 use workload_core::time::{self, Timestamp};
 
-use super::conclude::{Done, Fate, Report};
+use super::conclude::Report;
 use super::decide::{Action, Ahead, End, Step};
+use super::done::{Done, Fate};
 use super::observe::Observed;
 use super::policy::failure::Action as RuleAction;
 use super::tally::{Finished, Limit, Mode, Tally, TurnAction, TurnResult};

@@ -1,24 +1,20 @@
-//! What to report about a Job once the plan was tried (J-44, J-47, J-100…J-105, J-150…J-157), what of it to remember, and what
-//! it comes to in numbers.
+//! What to report about a Job once the plan was tried (J-44, J-47, J-100…J-105, J-150…J-157).
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use workload_core::condition::Status;
-use workload_core::id::{Kind, ObjectKey, Uid};
+use workload_core::id::Kind;
 use workload_core::mistake::{Mistake, made};
-use workload_core::outcome::{Attempt, Failure, FailureClass, Outcome, Receipt, Retry, Verb};
-use workload_core::plan::{Claim, ClaimChange, Note, Wake};
+use workload_core::outcome::{Failure, FailureClass, Outcome, Receipt, Retry, Verb};
+use workload_core::plan::{Note, Wake};
 use workload_core::time::{self, Timestamp};
 use workload_core::workload::Conclusion;
 
 use super::conditions::{Cause, Change};
 use super::decide::verdict::completions_reached;
-use super::decide::{Action, Counts, End, Extent, Step, Verdict};
-use super::facts::{How, KnownBy};
-use super::memory::{Kill, Learnt};
+use super::decide::{Action, End, Extent, Step, Verdict};
+use super::done::{Done, Fate};
 use super::observe::Observed;
-use super::pod::Start;
 use super::status::JobStatus;
 use super::words;
 
@@ -183,119 +179,6 @@ fn farewell(verdict: &Verdict) -> Note {
     match verdict.end {
         End::Success => Note::normal(words::COMPLETED, "Job completed"),
         End::Failure => Note::warning(verdict.cause.reason.clone(), verdict.cause.message.clone()),
-    }
-}
-
-/// What became of the record of ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// The plan did not write one, or did not come to it.
-    NotWritten,
-    /// It is stored.
-    Applied,
-    /// It is not.
-    Failed,
-}
-
-/// What the plan has come to.
-pub(super) struct Done {
-    pub(super) record: Fate,
-    /// Pods that were let go of.
-    pub(super) released: Vec<Uid>,
-    /// Pods that still have their finalizer.
-    unreleased: usize,
-    /// Pods after it.
-    counts: Counts,
-    /// True if the verdict has to wait.
-    is_withheld: bool,
-}
-
-impl Done {
-    pub(super) fn of(action: &Action, outcome: &Outcome) -> Self {
-        let applied = |verb: Verb| -> BTreeSet<&ObjectKey> {
-            let of_verb = outcome.attempts.iter().filter(|attempt| attempt.verb == verb);
-            let worked = of_verb.filter(|attempt| attempt.result.is_ok());
-            worked.map(|attempt| &attempt.key).collect()
-        };
-        let (patched, deleted) = (applied(Verb::Patch), applied(Verb::Delete));
-        let record = match outcome.attempts.iter().find(|attempt| attempt.verb == Verb::Status) {
-            None => Fate::NotWritten,
-            Some(Attempt { result: Ok(_), .. }) => Fate::Applied,
-            Some(Attempt { result: Err(_), .. }) => Fate::Failed,
-        };
-        let pods = action.selection.pods.iter();
-        let (released, unreleased): (Vec<_>, Vec<_>) = pods.partition(|pod| patched.contains(&pod.key));
-        let (going, must_all_go) = match &action.step {
-            Step::Wait => (&[][..], false),
-            Step::Manage { removed, .. } => (&removed[..], false),
-            Step::Kill(killed) => (&killed[..], true),
-        };
-        let gone: Vec<_> = going.iter().filter(|(key, ..)| deleted.contains(key)).collect();
-        let mut counts = action.counts;
-        counts.active = counts.active.saturating_sub(gone.len()) + applied(Verb::Create).len();
-        counts.ready = counts
-            .ready
-            .saturating_sub(gone.iter().filter(|(.., is_ready)| *is_ready).count());
-        counts.terminating += gone.len();
-        Self {
-            record,
-            is_withheld: must_all_go && gone.len() < going.len(),
-            released: released.into_iter().map(|pod| pod.uid.clone()).collect(),
-            unreleased: unreleased.len(),
-            counts,
-        }
-    }
-}
-
-/// What is to be remembered of the turn.
-pub(super) fn learnt(seen: &Observed, action: &Action, outcome: &Outcome) -> Learnt {
-    let done = Done::of(action, outcome);
-    let is_recorded = done.record == Fate::Applied;
-    let released: BTreeSet<&Uid> = done.released.iter().collect();
-    let known = |how: How| -> Vec<Timestamp> {
-        let ends = action.ends.iter().filter(|end| end.how == how);
-        let known = ends.filter(|end| match end.known_by {
-            KnownBy::Record => is_recorded,
-            KnownBy::Release => released.contains(&end.pod),
-        });
-        known.filter_map(|end| end.at).collect()
-    };
-    Learnt {
-        record: action.record.after(&known(How::Failed), &known(How::Succeeded)),
-        kill: kill(action, &done, outcome),
-        released: done.released,
-        begun: begun(seen, action),
-        ran: ran(seen),
-        has_dropped: matches!(&action.step, Step::Manage { removed, .. } if !removed.is_empty()),
-    }
-}
-
-/// The start time that this turn gives to a Job none of whose pods has run, if that matters to anybody.
-fn begun(seen: &Observed, action: &Action) -> Option<Timestamp> {
-    seen.job.opt_ins.start_deadline?;
-    let start = action.selection.status.start_time?;
-    let is_new = seen.job.status.start_time != Some(start);
-    let has_run = seen.pods.iter().any(|pod| pod.start == Start::Once);
-    (is_new && !has_run).then_some(start)
-}
-
-/// The start time of a Job one of whose pods has run, or is let go of in this turn, if that matters to anybody.
-fn ran(seen: &Observed) -> Option<Timestamp> {
-    seen.job.opt_ins.start_deadline?;
-    let has_run = seen.pods.iter().any(|pod| pod.start == Start::Once);
-    let is_release = |claim: &Claim| matches!(claim.change, ClaimChange::Release(_));
-    let may_have_run = has_run || seen.claims.iter().any(is_release);
-    seen.job.status.start_time.filter(|_| may_have_run)
-}
-
-/// A kill that was not sent, or whose plan ended before, tells nothing.
-fn kill(action: &Action, done: &Done, outcome: &Outcome) -> Option<Kill> {
-    let mut failures = outcome.failures_of(Verb::Delete, Kind::POD);
-    match &action.step {
-        Step::Wait => None,
-        Step::Manage { .. } => Some(Kill::Complete),
-        Step::Kill(_) if failures.any(|failure| failure.class != FailureClass::Fenced) => Some(Kill::Refused),
-        Step::Kill(_) => (!done.is_withheld).then_some(Kill::Complete),
     }
 }
 

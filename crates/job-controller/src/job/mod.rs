@@ -4,8 +4,10 @@ mod account;
 pub mod conclude;
 pub mod conditions;
 pub mod decide;
+mod done;
 mod facts;
 pub mod indexes;
+mod learnt;
 pub mod memory;
 pub mod observe;
 pub mod opt_ins;
@@ -112,7 +114,7 @@ impl Workload for Jobs {
         let Intent::Act(action) = intent else {
             return Conclusion::default();
         };
-        self.memory.keep(&seen.job, conclude::learnt(seen, action, outcome));
+        self.memory.keep(&seen.job, learnt::learnt(seen, action, outcome));
         conclude::conclude(seen, action, outcome, now)
     }
 

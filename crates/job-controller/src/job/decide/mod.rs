@@ -5,10 +5,9 @@
 //! (J-33): a kill that fails ends the plan, and nothing is said about the verdict. The turns that follow count and let go of what
 //! has ended before they try again. Where the kill itself could change the verdict, that is said first.
 
-mod announce;
 mod create;
+mod end;
 mod finalizers;
-mod held;
 mod intent;
 mod manage;
 mod pods;
@@ -27,12 +26,11 @@ use workload_core::time::{self, Timestamp};
 pub(super) use self::finalizers::{Extent, Selection};
 pub use self::intent::{Action, Intent};
 pub(super) use self::intent::{Ahead, Counts, Step};
-use self::manage::{Management, keys, manage};
+use self::manage::{Management, manage};
 pub use self::verdict::{End, State, Verdict};
 use super::conditions::{Cause, Change};
 use super::facts::Facts;
 use super::observe::Observed;
-use super::pod::Pod;
 use super::policy::deadline::{self, Deadline};
 use super::spec::{Replacement, Work};
 use super::status::JobStatus;
@@ -78,10 +76,7 @@ pub fn decide(seen: &Observed, bounds: Bounds, now: Timestamp) -> Plan<Intent> {
     match verdict {
         Some(verdict) if drafting.can_be_overtaken(&verdict) => drafting.announce(&verdict),
         Some(verdict) if drafting.is_held_up() => drafting.hold(&verdict),
-        Some(verdict) => {
-            let selection = drafting.select(Some(&verdict), &BTreeSet::new());
-            drafting.end(verdict, selection)
-        }
+        Some(verdict) => drafting.end(verdict),
         None => drafting.go_on(drafting.select(None, &BTreeSet::new())),
     }
 }
@@ -93,54 +88,6 @@ struct Drafting<'d, 'a> {
 }
 
 impl Drafting<'_, '_> {
-    /// Kills what is active, then says that the Job is going to end, then lets go of all pods.
-    fn end(&self, verdict: Verdict, mut selection: Selection) -> Plan<Intent> {
-        let facts = self.facts;
-        let mut stages = self.claims();
-        let killed = self.victims();
-        stages.extend(kills(&killed));
-        let has_news = selection.records_more_than(&facts.base) || verdict.state == State::New;
-        let notes = self.say(&verdict, &mut selection.status);
-        let step = if killed.is_empty() {
-            Step::Wait
-        } else {
-            Step::Kill(keys(&killed))
-        };
-        let ready = killed.iter().filter(|pod| pod.is_ready()).count();
-        let mut counts = self.counts();
-        counts.active -= killed.len();
-        counts.ready -= ready;
-        counts.terminating += killed.len();
-        counts.report(&mut selection.status);
-        let ahead = self.write_ahead(&mut stages, &selection, has_news, notes);
-        stages.extend(releases(&selection));
-        self.plan(
-            stages,
-            Wake::OnChange,
-            Vec::new(),
-            Draft {
-                selection,
-                ahead,
-                verdict: Some(verdict),
-                step,
-                notes: Vec::new(),
-            },
-        )
-    }
-
-    /// Says that the Job is going to end, if it is not said already.
-    fn say(&self, verdict: &Verdict, status: &mut JobStatus) -> Vec<Note> {
-        let mut notes = Vec::new();
-        if verdict.state == State::New {
-            // Its pods may have ended before anybody could say that it was resumed.
-            notes.extend(self.resume(status));
-            let conditions = &mut status.conditions;
-            conditions.append(verdict.end.interim(), &verdict.cause, self.now);
-        }
-        self.start(status, Some(verdict));
-        notes
-    }
-
     /// Records what has ended, lets go of it, and makes or removes pods.
     fn go_on(&self, mut selection: Selection) -> Plan<Intent> {
         let facts = self.facts;
@@ -190,12 +137,6 @@ impl Drafting<'_, '_> {
 
     fn select(&self, verdict: Option<&Verdict>, kept: &BTreeSet<Uid>) -> Selection {
         finalizers::select(self.facts, verdict, kept, self.bounds.uncounted)
-    }
-
-    /// The pods that a verdict kills. Whoever deletes a Job decides what becomes of its pods (J-38).
-    fn victims(&self) -> Vec<&Pod> {
-        let may_kill = !self.facts.seen.job.meta.is_terminating();
-        self.facts.active.iter().copied().filter(|_| may_kill).collect()
     }
 
     fn claims(&self) -> Vec<Stage> {
@@ -327,11 +268,6 @@ struct Draft {
     verdict: Option<Verdict>,
     step: Step,
     notes: Vec<Note>,
-}
-
-fn kills(victims: &[&Pod]) -> Option<Stage> {
-    let deletes: Vec<_> = victims.iter().map(|pod| surplus::kill(pod)).collect();
-    (!deletes.is_empty()).then_some(Stage::Delete(deletes))
 }
 
 fn releases(selection: &Selection) -> Option<Stage> {

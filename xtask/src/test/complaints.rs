@@ -1,7 +1,7 @@
 //! What failed tests say, told once more at the end: above it may stand thousands of lines.
 
 /// The most lines of one test: its message comes first, states and logs of servers may follow.
-const LINES: usize = 12;
+const LINES: usize = 30;
 
 /// What the failed tests of a run have said.
 #[derive(Debug, Default)]

@@ -8,6 +8,7 @@ use rand::RngExt as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use workload_core::id::Kind;
+use workload_core::time::{Clock as _, SystemClock};
 
 use crate::account::Account;
 use crate::api::{Api, ApiError, EVENT, NAMESPACE};
@@ -235,9 +236,11 @@ impl Scene {
         assert!(end.is_ok(), "not within {WITHIN:?}: {what}");
     }
 
-    /// Watches for that long that `holds` stays true.
+    /// Watches for that long that `holds` stays true. A test that wakes up late does not count what came afterwards.
     pub async fn holds_for(&self, time: Duration, what: &str, mut holds: impl FnMut(&State) -> bool) {
-        let broken = self.record.find(time, |state| (!holds(state)).then_some(())).await;
+        let end = SystemClock.instant() + time;
+        let broken = |state: &State| (SystemClock.instant() < end && !holds(state)).then_some(());
+        let broken = self.record.find(time, broken).await;
         assert!(broken.is_none(), "does not hold: {what}");
     }
 

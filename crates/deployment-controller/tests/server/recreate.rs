@@ -91,9 +91,9 @@ fn recreate_does_not_wait_for_a_finished_pod() {
         for pod in &rest {
             scene.kubelet().end(pod).await;
         }
-        // Long before the progress deadline.
+        // Long before the progress deadline of ten minutes.
         scene
-            .find_within(Duration::from_secs(5), "the new set", |state| {
+            .find_within(Duration::from_mins(1), "the new set", |state| {
                 (state.sizes() == [0, 2]).then_some(())
             })
             .await;

@@ -38,8 +38,6 @@ fn a_rollout_whose_pods_never_get_ready_stops_at_its_bounds_and_fails_after_its_
     scenario(async |scene| {
         stuck_rollout(scene, deployment("web").deadline_seconds(4)).await;
         assert_eq!(scene.look(State::sizes_given), [(1, 10), (2, 3), (1, 8), (2, 5)]);
-        let says = |condition| scene.look(|state| state.deployment("web").unwrap().says(condition));
-        assert_eq!(says("Progressing"), "True ReplicaSetUpdated");
         let scale = scene.api().get(Kind::DEPLOYMENT, "web/scale").await.unwrap();
         assert_eq!(
             (&scale["spec"]["replicas"], &scale["status"]["replicas"]),
@@ -51,6 +49,15 @@ fn a_rollout_whose_pods_never_get_ready_stops_at_its_bounds_and_fails_after_its_
                 state.deployment("web").unwrap().says("Progressing") == exceeded
             })
             .await;
+        // Not at one moment: the deadline may be over before the test looks.
+        let said = scene.look(|state| {
+            let writes = state.writes(Kind::DEPLOYMENT);
+            let mut said: Vec<_> = writes.map(|write| write.object.says("Progressing")).collect();
+            said.dedup();
+            said
+        });
+        assert_eq!(said[said.len() - 2..], ["True ReplicaSetUpdated", exceeded], "{said:?}");
+        let says = |condition| scene.look(|state| state.deployment("web").unwrap().says(condition));
         assert_eq!(says("Available"), "True MinimumReplicasAvailable");
         assert_eq!(scene.look(State::sizes), [8, 5]);
         assert_eq!(

@@ -1,13 +1,11 @@
 //! What becomes of the pods of a Job that is deleted.
 
-use std::time::Duration;
-
 use serde_json::json;
 use testkit::Kind;
 use testkit::builders::job;
 use testkit::record::State;
 
-use crate::{PROGRAM, TRACKING, active, conditions, counts, end, has_ended, ours_only, scenario};
+use crate::{PROGRAM, TRACKING, active, conditions, counts, end, ended_at, has_ended, made_after, ours_only, scenario};
 
 /// Deletes a Job of two running pods in this way.
 fn scenario_of(propagation: &'static str) {
@@ -63,19 +61,26 @@ fn pods_of_a_job_that_waits_for_them_are_not_kept() {
 #[test]
 fn a_job_that_comes_again_under_its_name_waits_for_no_failure_of_its_predecessor() {
     scenario(async |scene| {
-        scene.create(job("work")).await;
-        let pod = active(scene, 1).await.remove(0);
-        end(scene, &pod, 1).await;
-        scene.until("the failure counts", |state| counts(state)[4] == 1).await;
+        scene.create(job("work").parallelism(3).completions(3)).await;
+        let pods = active(scene, 3).await;
+        for pod in &pods {
+            end(scene, pod, 1).await;
+        }
+        scene.until("the failures count", |state| counts(state)[4] == 3).await;
+        let failure = scene.look(|state| ended_at(state, &pods[2]));
         let background = json!({"propagationPolicy": "Background"});
         scene.delete_with(Kind::JOB, "work", &background).await;
         scene.create(job("work")).await;
-        scene
-            .find_within(Duration::from_secs(6), "a pod of the new one", |state| {
+        let pod = scene
+            .find("a pod of the new one", |state| {
                 let work = state.job("work")?;
-                state.pods_of(work).into_iter().find(|pod| pod.is_active()).map(|_| ())
+                let pod = state.pods_of(work).into_iter().find(|pod| pod.is_active())?;
+                Some(pod.name().to_owned())
             })
             .await;
+        // Two failures in a row are waited for for 20 s, three for 40 s.
+        let waited = scene.look(|state| made_after(state, &pod, failure));
+        assert!(waited < 20, "{waited} s");
     });
 }
 

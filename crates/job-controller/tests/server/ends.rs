@@ -1,14 +1,12 @@
 //! The ways in which a Job comes to its end.
 
-use std::time::Duration;
-
 use serde_json::json;
 use testkit::Kind;
 use testkit::builders::{Manifest as _, job};
-use workload_core::time::Timestamp;
 
 use crate::{
-    TRACKING, active, conditions, counts, end, end_index, has_ended, ours_only, scenario, status_writes, until_indexes,
+    TRACKING, active, conditions, counts, end, end_index, ended_at, has_ended, made_after, most_of_back_off, ours_only,
+    scenario, status_writes, until_indexes,
 };
 
 // proves: job/J-31, job/J-40, job/J-130, job/J-150, job/J-250, job/J-232
@@ -80,19 +78,17 @@ fn a_pod_that_fails_is_replaced_after_ten_seconds() {
         scene
             .until("the failure counts", |state| counts(state) == [0, 0, 0, 0, 1])
             .await;
+        let failure = scene.look(|state| ended_at(state, &pod));
         scene
-            .holds_for(Duration::from_secs(6), "nobody takes its place yet", |state| {
+            .holds_for(most_of_back_off(failure), "nobody takes its place yet", |state| {
                 state.pods().len() == 1
             })
             .await;
-        active(scene, 1).await;
-        let times = scene.look(|state| {
-            let time = |at: &str| at.parse::<Timestamp>().unwrap();
-            let [failed, next] = state.pods()[..] else { panic!() };
-            let ended = failed.text("/status/containerStatuses/0/state/terminated/finishedAt");
-            time(next.text("/metadata/creationTimestamp")).duration_since(time(ended))
-        });
-        assert!((10..=13).contains(&times.as_secs()), "{times}");
+        let next = active(scene, 1).await.remove(0);
+        assert_eq!(scene.look(|state| state.pods().len()), 2);
+        let waited = scene.look(|state| made_after(state, &next, failure));
+        // A second failure would be waited for for 20 s.
+        assert!((10..20).contains(&waited), "{waited} s");
     });
 }
 

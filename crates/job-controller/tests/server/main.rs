@@ -26,9 +26,12 @@ mod suspending;
 mod takeover;
 mod ttl;
 
+use std::time::Duration;
+
 use testkit::object::Stored;
 use testkit::record::State;
 use testkit::{Kind, Program, Scene, Subject};
+use workload_core::time::{Clock as _, SystemClock, Timestamp, plus, until};
 
 const PROGRAM: Program = Program::new(
     "job-controller",
@@ -122,6 +125,25 @@ async fn end(scene: &Scene, pod: &str, exit_code: u8) {
         0 => scene.kubelet().succeed(pod).await,
         code => scene.kubelet().fail(pod, code).await,
     }
+}
+
+/// When a pod ended, as its only container's status tells.
+fn ended_at(state: &State, pod: &str) -> Timestamp {
+    let pod = state.get(Kind::POD, pod).unwrap();
+    let at = pod.text("/status/containerStatuses/0/state/terminated/finishedAt");
+    at.parse().unwrap()
+}
+
+/// How many seconds after `since` a pod was made, as the server's stamp tells: no matter when the test comes to look.
+fn made_after(state: &State, pod: &str, since: Timestamp) -> i64 {
+    let made = state.get(Kind::POD, pod).unwrap().text("/metadata/creationTimestamp");
+    let made: Timestamp = made.parse().unwrap();
+    made.duration_since(since).as_secs()
+}
+
+/// What is left of the first eight seconds after `failure`. The first back-off takes ten.
+fn most_of_back_off(failure: Timestamp) -> Duration {
+    until(plus(failure, Duration::from_secs(8)), SystemClock.now()).unwrap_or_default()
 }
 
 /// Waits until Job `work` says this of its indexes: done, and failed.

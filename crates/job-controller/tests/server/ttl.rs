@@ -31,7 +31,7 @@ fn a_finished_job_goes_when_its_time_has_come_and_not_before() {
             .await;
         let now = SystemClock.now();
         let late = now.duration_since(end).as_secs_f64();
-        assert!((4.0..12.0).contains(&late), "{late} s after its end");
+        assert!((4.0..60.0).contains(&late), "{late} s after its end");
         let is_foreground = |state: &State| {
             state
                 .writes(Kind::JOB)
@@ -59,11 +59,11 @@ fn a_finished_job_goes_when_its_time_has_come_and_not_before() {
 #[test]
 fn the_time_can_be_changed_while_it_runs_and_after_it() {
     scenario(async |scene| {
-        ended(scene, job("work").ttl_seconds(4)).await;
+        ended(scene, job("work").ttl_seconds(8)).await;
         let ttl = |seconds: u32| json!({"spec": {"ttlSecondsAfterFinished": seconds}});
         scene.merge(Kind::JOB, "work", ttl(3600)).await;
         scene
-            .holds_for(Duration::from_secs(6), "it stays", |state| {
+            .holds_for(Duration::from_secs(10), "it stays", |state| {
                 state.job("work").is_some_and(|work| !work.is_terminating())
             })
             .await;

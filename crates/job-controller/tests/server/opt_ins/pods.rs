@@ -6,10 +6,10 @@ use testkit::builders::{Job, Manifest as _, job};
 use testkit::record::State;
 use testkit::{Scene, names};
 
-use crate::{active, conditions, counts, end, has_ended, ours_only, scenario};
+use crate::{active, conditions, counts, end, ended_at, has_ended, made_after, most_of_back_off, ours_only, scenario};
 
-/// Shorter than the first back-off, even on a busy machine.
-const AT_ONCE: Duration = Duration::from_secs(7);
+/// Longer than any time that is set here.
+const LONGER: Duration = Duration::from_secs(7);
 
 /// Lets the pod of a Job be disrupted, which its policy ignores.
 async fn disrupted(scene: &Scene, work: Job) -> String {
@@ -32,9 +32,9 @@ fn an_ignored_failure_costs_no_time_if_so_wished() {
     ours_only(async |scene| {
         let work = job("work").opt_in("job.ignored-failures-no-backoff", "true");
         let pod = disrupted(scene, work).await;
-        let next = scene
-            .find_within(AT_ONCE, "its replacement", |state| another(state, &pod))
-            .await;
+        let next = scene.find("its replacement", |state| another(state, &pod)).await;
+        let waited = scene.look(|state| made_after(state, &next, ended_at(state, &pod)));
+        assert!(waited < 10, "{waited} s: as long as the first back-off");
         end(scene, &next, 0).await;
         scene.until("the end", has_ended).await;
         assert_eq!(scene.look(counts), [0, 0, 0, 1, 0]);
@@ -46,12 +46,15 @@ fn an_ignored_failure_costs_no_time_if_so_wished() {
 fn an_ignored_failure_is_waited_for_by_default() {
     scenario(async |scene| {
         let pod = disrupted(scene, job("work")).await;
+        let failure = scene.look(|state| ended_at(state, &pod));
         scene
-            .holds_for(AT_ONCE, "nobody takes its place yet", |state| {
+            .holds_for(most_of_back_off(failure), "nobody takes its place yet", |state| {
                 another(state, &pod).is_none()
             })
             .await;
-        scene.find("its replacement", |state| another(state, &pod)).await;
+        let next = scene.find("its replacement", |state| another(state, &pod)).await;
+        let waited = scene.look(|state| made_after(state, &next, failure));
+        assert!(waited >= 10, "{waited} s");
         assert_eq!(scene.look(|state| counts(state)[4]), 0);
     });
 }
@@ -84,7 +87,7 @@ fn a_pod_without_image_waits_by_default() {
     scenario(async |scene| {
         without_image(scene, job("work")).await;
         scene
-            .holds_for(AT_ONCE, "it waits", |state| {
+            .holds_for(LONGER, "it waits", |state| {
                 counts(state)[4] == 0 && state.active_pods().len() == 1 && conditions(state).is_empty()
             })
             .await;
@@ -112,7 +115,7 @@ fn a_job_that_has_begun_in_time_goes_on() {
         let pods = active(scene, 2).await;
         scene.kubelet().ready(&pods[0]).await;
         scene
-            .holds_for(AT_ONCE, "it goes on", |state| conditions(state).is_empty())
+            .holds_for(LONGER, "it goes on", |state| conditions(state).is_empty())
             .await;
         for pod in &pods {
             end(scene, pod, 0).await;
@@ -129,7 +132,7 @@ fn a_job_whose_pods_find_no_node_waits_by_default() {
         scene.create(job("work").parallelism(2).completions(2)).await;
         active(scene, 2).await;
         scene
-            .holds_for(AT_ONCE, "it waits", |state| {
+            .holds_for(LONGER, "it waits", |state| {
                 state.active_pods().len() == 2 && conditions(state).is_empty()
             })
             .await;

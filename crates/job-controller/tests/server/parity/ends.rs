@@ -74,7 +74,7 @@ fn a_success_policy_that_names_indexes() {
 fn a_job_that_runs_for_too_long() {
     parity(async |scene| {
         scene
-            .create(job("work").parallelism(2).completions(2).deadline_seconds(6))
+            .create(job("work").parallelism(2).completions(2).deadline_seconds(12))
             .await;
         scene.until("it runs", |state| counts(state)[0] == 2).await;
         bind_all(scene).await;
@@ -171,9 +171,9 @@ fn a_failure_that_comes_together_with_the_last_success() {
 #[test]
 fn a_deadline_that_stands_still_while_a_job_is_suspended() {
     parity(async |scene| {
-        make(scene, job("work").deadline_seconds(8).suspended()).await;
+        make(scene, job("work").deadline_seconds(14).suspended()).await;
         scene
-            .holds_for(Duration::from_secs(9), "it waits", |state| state.pods().is_empty())
+            .holds_for(Duration::from_secs(15), "it waits", |state| state.pods().is_empty())
             .await;
         change(scene, json!({"suspend": false}), 1).await;
         end_first(scene, 0).await;

@@ -23,10 +23,11 @@ pub(crate) const JOBS: Program = Program::new(
 /// Where logs and kubeconfigs of the instances are, those of each program in a directory of its own.
 const FILES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/fleet");
 
-/// The longest that a new leader may take: the old one's lease runs out within 15 s, and somebody tries every 2 s.
-const FAILOVER: Duration = Duration::from_secs(20);
-/// The longest that a new leader may take when the old one gives its lease back.
-const HANDOVER: Duration = Duration::from_secs(3);
+/// The longest that a new leader may take on a busy machine: the old one's lease runs out within 15 s, and somebody tries
+/// every few seconds.
+const FAILOVER: Duration = Duration::from_secs(40);
+/// The longest that a new leader may take when the old one gives its lease back; one that was not given back lasts 15 s.
+const HANDOVER: Duration = Duration::from_secs(10);
 /// How often instances are asked whether they lead.
 const POLL: Duration = Duration::from_millis(100);
 

@@ -38,6 +38,8 @@ fn a_deployment_deleted_with_its_sets_orphaned_can_be_made_again_without_a_new_p
                 state.deployment("web").is_none() && state.replica_sets()[0].controller().is_none()
             })
             .await;
+        // Whoever hears of the Deployment before it hears of the orphan makes another set.
+        scene.until_quiet_for(Duration::from_secs(1)).await;
         scene.settle(manifest).await;
         let uids = |objects: Vec<&Stored>| objects.iter().map(|object| object.uid().to_owned()).collect::<Vec<_>>();
         assert_eq!(scene.look(|state| uids(state.replica_sets())), set);
@@ -101,6 +103,8 @@ fn matching_pods_are_adopted_before_they_are_counted_but_no_pod_of_another_owner
         let owned = scene.create(bare_pod("owned").owned_by(&other)).await;
         let finished = scene.create(bare_pod("finished")).await;
         scene.kubelet().succeed(finished.name()).await;
+        // Whoever hears of the set before it hears of the pod's end adopts it.
+        scene.until_quiet_for(Duration::from_secs(1)).await;
         scene.create(replica_set("web").replicas(2)).await;
         let settled = |state: &State| lone_set(state).count("replicas") == 2 && state.pods().len() == 4;
         scene.until("one of three is gone", settled).await;
@@ -180,6 +184,8 @@ fn pods_orphaned_by_their_set_are_adopted_by_its_successor() {
             state.replica_sets().is_empty() && state.pods().iter().all(|pod| pod.controller().is_none())
         };
         scene.until("the pods are orphans", orphans).await;
+        // Whoever hears of the set before it hears of the orphans makes others.
+        scene.until_quiet_for(Duration::from_secs(1)).await;
         scene.create(replica_set("web").replicas(3)).await;
         until_ready(scene, 3).await;
         assert_eq!(scene.look(|state| names(state.pods_of(&lone_set(state)))), pods);

@@ -100,6 +100,8 @@ fn the_pod_that_is_worth_least_goes_first() {
                     state.get(Kind::REPLICA_SET, name).unwrap().count("readyReplicas") == counted
                 })
                 .await;
+            // What it reports does not tell whether it knows of pods that are not ready.
+            scene.until_quiet_for(Duration::from_secs(1)).await;
             assert_eq!(survivor(scene, name).await, pods[1 - gone], "{name}");
         }
     });

@@ -222,8 +222,8 @@ fn a_rollout_goes_on_without_events_where_they_are_not_allowed() {
                 controller(scene).says("failed to write an event") > 0
             })
             .await;
-        // One for the ReplicaSet and one for each pod, none of them twice.
-        calm(&proxy, began, &Which::creates().of(EVENT), 5);
+        // One for the ReplicaSet and one for each pod; a second try of each would make ten.
+        calm(&proxy, began, &Which::creates().of(EVENT), 8);
         account.restore().await;
         scene.scale(Kind::DEPLOYMENT, "web", 5).await;
         scene

@@ -1,6 +1,7 @@
 //! A start at which something about the server or the way to it is wrong.
 
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use testkit::builders::{Templated as _, deployment};
 use testkit::controller::Controller;
@@ -15,9 +16,9 @@ use workload_core::time::{Clock as _, SystemClock};
 use super::{ALONE, asked_at_most, lives_unready, ready};
 use crate::PROGRAM;
 
-/// Waits until every cache has failed three times with this code, each time told in the log with `words`.
-async fn fails(scene: &Scene, controller: &Controller, code: &str, words: &str) {
-    let began = SystemClock.instant();
+/// Waits until every cache of a controller that was launched at `began` has failed three times with this code, each time told
+/// in the log with `words`.
+async fn fails(scene: &Scene, (controller, began): (&Controller, Instant), code: &str, words: &str) {
     let failures = async || {
         controller
             .metrics()
@@ -27,8 +28,8 @@ async fn fails(scene: &Scene, controller: &Controller, code: &str, words: &str) 
     scene
         .eventually("each cache has tried three times", async || failures().await >= 9)
         .await;
-    let most = asked_at_most(began) + 3;
     let failed = usize::try_from(failures().await).unwrap();
+    let most = asked_at_most(began) + 3;
     assert!(failed <= most, "{failed} tries, {most} would be calm");
     assert!(controller.says(words) >= 9, "{}", controller.log_about("failed"));
     lives_unready(controller).await;
@@ -39,8 +40,9 @@ fn a_server_that_cannot_be_reached_is_waited_for() {
     fact(async |scene| {
         let proxy = Proxy::start(scene.server()).await;
         proxy.cut_off();
+        let began = SystemClock.instant();
         let mut started = scene.launch(&Access::through(&proxy), &PROGRAM, &ALONE).await;
-        fails(scene, &started, "<error>", "no connection to http").await;
+        fails(scene, (&started, began), "<error>", "no connection to http").await;
         proxy.reconnect();
         started.until_ready().await;
         scene.put_controller(started);
@@ -59,8 +61,9 @@ fn a_server_with_another_authority_is_not_trusted_until_the_right_one_answers() 
             address: Some(format!("https://{}", way.address)),
             ..Access::default()
         };
+        let began = SystemClock.instant();
         let mut started = scene.launch(&access, &PROGRAM, &ALONE).await;
-        fails(scene, &started, "<error>", "certificate").await;
+        fails(scene, (&started, began), "<error>", "certificate").await;
         way.lead_to(address(scene.server()));
         started.until_ready().await;
         scene.put_controller(started);
@@ -126,8 +129,9 @@ fn a_token_that_the_server_does_not_know_is_refused_and_told_until_another_comes
             token_file: Some(file.clone()),
             ..Access::through(&proxy)
         };
+        let began = SystemClock.instant();
         let started = scene.launch(&access, &PROGRAM, &ALONE).await;
-        fails(scene, &started, "401", "Unauthorized").await;
+        fails(scene, (&started, began), "401", "Unauthorized").await;
         let all = proxy.seen(&Which::all());
         assert!(all.iter().all(|one| one.code == Some(401)), "{all:#?}");
         // The file is read again every minute.

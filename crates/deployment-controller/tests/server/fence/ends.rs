@@ -9,7 +9,7 @@ use testkit::proxy::{Exchange, Fault, Which};
 use workload_core::id::Kind;
 use workload_core::time::{Clock as _, SystemClock};
 
-use super::{HANDED_OVER, PODS, ends_well, pods_made, rolling, seconds, with_pair};
+use super::{HANDED_OVER, PODS, SURGE, ends_well, pods_made, rolling, seconds, with_pair};
 
 // proves: deployment/I-2, deployment/I-4
 #[test]
@@ -91,13 +91,20 @@ fn a_leader_that_cannot_reach_the_server_ends_before_another_leads() {
 #[test]
 fn writes_of_a_leader_that_are_stuck_on_their_way_are_given_up_before_another_leads() {
     with_pair(async |scene, Pair { mut leader, standby }| {
-        let start = rolling(scene, 5).await;
+        scene
+            .settle(deployment("web").replicas(PODS).rolling(SURGE, SURGE))
+            .await;
+        // No pod of the rollout gets through, so that it is not over before the rest is stuck too.
+        let pods = leader.proxy.strike(Which::creates().of(Kind::POD), Fault::Hold);
+        let start = scene.set_image("web", "b").await.version();
+        pods.struck(1).await;
         // Whatever the leader sends from now on hangs in between, and would reach the server as soon as it can.
-        let stuck = leader.proxy.strike(Which::all(), Fault::Hold);
+        let rest = leader.proxy.strike(Which::all(), Fault::Hold);
         let took_over = standby.taken_over(scene).await;
         let on_its_way = |write: &Exchange| write.passed_on.is_none() && write.asked.plural != LEASE.plural;
         assert!(leader.proxy.seen(&Which::writes()).iter().any(on_its_way));
-        stuck.lift();
+        pods.lift();
+        rest.lift();
         assert_eq!(leader.controller.until_ended().await.code(), Some(1));
         ends_well(scene, start).await;
         no_write_since(&leader.proxy, took_over);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use testkit::Scene;
 use testkit::api::EVENT;
 use testkit::builders::{Manifest as _, Templated as _, deployment};
 use testkit::proxy::{Exchange, Proxy, Which};
@@ -18,6 +19,17 @@ fn told(proxy: &Proxy) -> usize {
     let about = |event: &Exchange| event.json()["reason"] == "InvalidOptIn";
     let events = proxy.seen(&Which::writes().of(EVENT));
     events.iter().filter(|event| about(event)).count()
+}
+
+/// Waits until a second has passed without a request: events of a rollout are written one after the other.
+async fn until_silent(scene: &Scene, proxy: &Proxy) {
+    scene
+        .eventually("nothing is asked for", async || {
+            let began = SystemClock.instant();
+            scene.until_quiet_for(Duration::from_secs(1)).await;
+            proxy.count_since(began, &Which::all()) == 0
+        })
+        .await;
 }
 
 #[test]
@@ -47,6 +59,7 @@ fn what_cannot_be_read_is_told_once_and_the_rollout_is_as_ever() {
             let labels = [("kind", "Deployment"), ("name", name)];
             assert_eq!(metrics.count("opt_in_invalid_total", &labels), 1, "{name}");
         }
+        until_silent(scene, proxy).await;
         let began = SystemClock.instant();
         scene.quiet_for(Duration::from_secs(3)).await;
         calm(proxy, began, &Which::all(), 2);

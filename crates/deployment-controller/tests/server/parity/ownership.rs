@@ -32,6 +32,8 @@ fn a_set_adopts_bare_pods_and_makes_what_is_missing() {
         }
         scene.create(pod("finished").label("app", "web")).await;
         scene.kubelet().succeed("finished").await;
+        // Whoever hears of the set before it hears of the pod's end adopts it.
+        scene.until_quiet_for(Duration::from_secs(1)).await;
         make(scene, replica_set("web").replicas(3)).await;
     });
 }
@@ -69,6 +71,8 @@ fn a_deployment_deleted_with_its_sets_orphaned_is_made_again() {
                 state.deployment("web").is_none() && state.replica_sets().iter().all(|set| set.controller().is_none())
             })
             .await;
+        // Whoever hears of the Deployment before it hears of the orphans makes another set.
+        scene.until_quiet_for(Duration::from_secs(1)).await;
         make(scene, web.image("b")).await;
     });
 }
@@ -86,6 +90,8 @@ fn a_set_deleted_with_its_pods_orphaned_is_made_again() {
                 state.replica_sets().is_empty() && state.pods().iter().all(|pod| pod.controller().is_none())
             })
             .await;
+        // Whoever hears of the set before it hears of the orphans makes others.
+        scene.until_quiet_for(Duration::from_secs(1)).await;
         make(scene, web).await;
     });
 }

@@ -174,7 +174,8 @@ impl Point {
                 })
                 .await;
         }
-        scene.quiet_for(Duration::from_secs(1)).await;
+        scene.until_quiet_for(Duration::from_secs(1)).await;
+        scene.look(|state| assert!(self.is_reached(state), "{self:?} has passed"));
         Some(start)
     }
 

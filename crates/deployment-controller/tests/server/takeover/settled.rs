@@ -88,7 +88,7 @@ async fn until_at_rest(scene: &Scene) {
                 .all(|object| object.count("terminatingReplicas") == 0)
     };
     scene.until("the fleet is at rest", at_rest).await;
-    scene.quiet_for(Duration::from_secs(1)).await;
+    scene.until_quiet_for(Duration::from_secs(1)).await;
 }
 
 /// We take over from nobody, and have had a look at every object.

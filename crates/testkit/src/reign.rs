@@ -96,9 +96,9 @@ impl Scene {
     pub async fn outgrow(&self) {
         let map = |at: u64| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("map-{at}")}});
         let make = |at| async move { self.api().create(CONFIG_MAP, &map(at)).await };
-        let mut made = stream::iter((0..OUTGROWN).map(make)).buffer_unordered(16);
-        while let Some(made) = made.next().await {
-            made.unwrap_or_else(|error| panic!("{error}"));
+        let mut answers = stream::iter((0..OUTGROWN).map(make)).buffer_unordered(16);
+        while let Some(answer) = answers.next().await {
+            answer.unwrap_or_else(|error| panic!("{error}"));
         }
     }
 

@@ -213,8 +213,8 @@ fn with_revision(revision: Option<&str>, complete: &str) -> Cluster {
         set["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = revision.into();
     }
     let annotations = &mut cluster.deployment["metadata"]["annotations"];
-    *annotations = revision.map_or(
-        json!({}),
+    *annotations = revision.map_or_else(
+        || json!({}),
         |revision| json!({"deployment.kubernetes.io/revision": revision}),
     );
     let complete = cluster

@@ -34,6 +34,11 @@ impl Expiry {
         time::until(self.at(), now)
     }
 
+    /// True if it has ended in the future: somebody's clock is wrong, and it goes later than its user wants (TTL-7).
+    pub fn is_ahead(self, now: Timestamp) -> bool {
+        self.ended > now
+    }
+
     /// How long ago its time has come.
     pub fn late_by(self, now: Timestamp) -> Duration {
         time::until(now, self.at()).unwrap_or_default()

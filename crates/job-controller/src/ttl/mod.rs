@@ -103,6 +103,9 @@ impl Workload for Ttl {
     }
 
     fn decide(&self, seen: &Observed, now: Timestamp) -> Plan<Option<Expiry>> {
+        if seen.expiry.is_ahead(now) {
+            tracing::warn!(job = %seen.job.key, "the Job has ended in the future, it goes later: clocks differ");
+        }
         decide(seen, now)
     }
 

@@ -8,7 +8,7 @@ use testkit::record::State;
 use testkit::{Kind, Scene};
 use workload_core::time::{Clock as _, SystemClock, Timestamp, to_api};
 
-use crate::{has_ended, scenario};
+use crate::{TRACKING, has_ended, scenario};
 
 /// Creates this Job and lets it succeed. Returns when it ended.
 async fn ended(scene: &Scene, work: Job) -> Timestamp {
@@ -105,5 +105,23 @@ fn a_job_of_another_controller_goes_too() {
             .await
             .unwrap();
         scene.until("it is gone", |state| state.job("work").is_none()).await;
+    });
+}
+
+// proves: job/J-172, job/J-173, field/FR-TT-02
+#[test]
+fn a_finished_job_goes_though_a_pod_of_it_has_the_finalizer() {
+    scenario(async |scene| {
+        ended(scene, job("work")).await;
+        let pod = scene.look(|state| state.pods()[0].name().to_owned());
+        let held = json!({"metadata": {"finalizers": [TRACKING]}});
+        scene.merge(Kind::POD, &pod, held).await;
+        let due = json!({"spec": {"ttlSecondsAfterFinished": 0}});
+        scene.merge(Kind::JOB, "work", due).await;
+        scene
+            .until("it is gone, and its pod", |state| {
+                state.job("work").is_none() && state.pods().is_empty()
+            })
+            .await;
     });
 }

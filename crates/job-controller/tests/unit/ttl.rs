@@ -64,7 +64,7 @@ fn a_job_that_does_not_say_when_it_ended_stays() {
     assert_eq!(Expiry::of(&work), None);
 }
 
-// proves: job/TTL-3, job/TTL-7
+// proves: job/TTL-3, job/TTL-7, field/FR-TT-05
 #[rstest]
 #[case::early("10:00:05", Some(10))]
 #[case::a_second_early("10:00:14", Some(1))]
@@ -77,6 +77,7 @@ fn a_job_goes_when_its_time_has_come(#[case] now: &str, #[case] rest: Option<u64
     let wake = rest.map_or(Wake::OnChange, |rest| Wake::After(Duration::from_secs(rest)));
     assert_eq!(plan.wake, wake);
     assert_eq!(plan.stages.is_empty(), rest.is_some());
+    assert_eq!(seen.expiry.is_ahead(at(now)), now == "09:59:05");
 }
 
 // proves: job/TTL-4, job/TTL-5

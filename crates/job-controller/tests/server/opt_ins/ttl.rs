@@ -32,7 +32,7 @@ async fn stays(scene: &Scene) {
         .await;
 }
 
-// proves: job/L-8
+// proves: job/L-8, field/FR-TT-01
 #[test]
 fn each_outcome_has_a_time_of_its_own_if_so_wished() {
     for (opt_in, exit_code) in [("job.ttl-complete", 0), ("job.ttl-failed", 1)] {

@@ -102,9 +102,19 @@ impl Scene {
         }
     }
 
-    /// Takes the cluster back to a copy. Nobody else than the scene's controller works then: what others write on the restored
-    /// server would bring it up to what the caches have seen, which could not notice anything.
-    pub async fn restored(&self, cluster: &Cluster) {
+    /// Lets `go_on` happen and undoes it by a restore, which the scene's controller has to notice with each of its `kinds`. From
+    /// then on nothing is written. Nobody else works meanwhile: what others write on the restored server would bring it up to
+    /// what the caches have seen, which could not notice anything.
+    pub async fn undo(
+        &self,
+        cluster: &Cluster,
+        kinds: usize,
+        go_on: impl AsyncFnOnce(),
+        is_as_before: impl FnMut(&State) -> bool,
+    ) {
+        cluster.stop(Part::ControllerManager).await;
+        cluster.snapshot().await;
+        go_on().await;
         let before = self.version().await;
         cluster.restore().await;
         let after = self.version().await;
@@ -112,6 +122,14 @@ impl Scene {
             after + OUTGROWN / 2 < before,
             "the restored server, at version {after}, is not clearly behind what was seen at {before}"
         );
+        self.until("all is as it was", is_as_before).await;
+        self.eventually("it is noticed", async || self.noticed_restores() >= kinds)
+            .await;
+        self.until_requests_rest().await;
+        let before = self.requests().await;
+        self.quiet_for(Duration::from_secs(4)).await;
+        let late = self.requests().await - before;
+        assert!(late < 20, "{late} requests, more than some late lists and events");
     }
 
     /// The version of the server.

@@ -287,12 +287,18 @@ impl Scene {
                     eprintln!("{object}");
                 }
             }
+            eprintln!("--- its last writes");
+            let writes: Vec<_> = state.in_order().into_iter().rev().take(LAST_WRITES).collect();
+            writes.into_iter().rev().for_each(|write| eprintln!("{write}"));
         });
         for (place, log) in logs(self.dir.path()) {
             eprintln!("--- {}\n{log}", place.display());
         }
     }
 }
+
+/// How many writes a failed test shows.
+const LAST_WRITES: usize = 30;
 
 /// Names of these objects.
 pub fn names<'a>(objects: impl IntoIterator<Item = &'a Stored>) -> Vec<String> {

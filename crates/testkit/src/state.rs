@@ -1,6 +1,7 @@
 //! What the record of a namespace knows.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 
 use serde_json::Value;
 use workload_core::id::Kind;
@@ -28,6 +29,27 @@ pub struct Version {
     pub object: Stored,
     /// The object before it; none for a new one.
     pub before: Option<Stored>,
+}
+
+impl fmt::Display for Version {
+    /// One line for people who look for the reason of a failure: what has changed, and who has written last.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = ["/metadata/finalizers", "/metadata/ownerReferences", "/spec", "/status"];
+        let changed: Vec<_> = parts.into_iter().filter(|part| self.changed(part)).collect();
+        let writers = self.object.at("/metadata/managedFields").as_array();
+        let last = writers
+            .into_iter()
+            .flatten()
+            .max_by_key(|writer| writer["time"].as_str());
+        let who = last.map_or("nobody", |writer| writer["manager"].as_str().unwrap_or_default());
+        let (version, change) = (self.object.version(), self.change);
+        write!(
+            f,
+            "{version} {change:?} {} by {who}, {}",
+            changed.join(" "),
+            self.object
+        )
+    }
 }
 
 impl Version {

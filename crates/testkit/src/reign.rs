@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
-
 use workload_core::id::Kind;
 
 use crate::api::CONFIG_MAP;

@@ -12,7 +12,6 @@ use super::done::{Done, Fate};
 use super::facts::{How, KnownBy};
 use super::memory::{Kill, Learnt};
 use super::observe::Observed;
-use super::pod::Start;
 
 /// What is to be remembered of the turn.
 pub(super) fn learnt(seen: &Observed, action: &Action, outcome: &Outcome) -> Learnt {
@@ -42,16 +41,14 @@ fn begun(seen: &Observed, action: &Action) -> Option<Timestamp> {
     seen.job.opt_ins.start_deadline?;
     let start = action.selection.status.start_time?;
     let is_new = seen.job.status.start_time != Some(start);
-    let has_run = seen.pods.iter().any(|pod| pod.start == Start::Once);
-    (is_new && !has_run).then_some(start)
+    (is_new && !seen.has_run()).then_some(start)
 }
 
 /// The start time of a Job one of whose pods has run, or is let go of in this turn, if that matters to anybody.
 fn ran(seen: &Observed) -> Option<Timestamp> {
     seen.job.opt_ins.start_deadline?;
-    let has_run = seen.pods.iter().any(|pod| pod.start == Start::Once);
     let is_release = |claim: &Claim| matches!(claim.change, ClaimChange::Release(_));
-    let may_have_run = has_run || seen.claims.iter().any(is_release);
+    let may_have_run = seen.has_run() || seen.claims.iter().any(is_release);
     seen.job.status.start_time.filter(|_| may_have_run)
 }
 

@@ -49,6 +49,11 @@ impl Observed {
         self.tracked.contains(pod)
     }
 
+    /// True if one of its pods has run.
+    pub fn has_run(&self) -> bool {
+        has_run(&self.pods)
+    }
+
     /// True if the pod has failed as far as this Job is concerned (J-37).
     pub fn has_failed(&self, pod: &Pod) -> bool {
         let is_given_up = self.job.spec.replacement == Replacement::TerminatingOrFailed
@@ -133,8 +138,7 @@ pub(super) fn observe(caches: &Jobs, key: &ObjectKey, aids: &Aids<'_>) -> Observ
     let mut pods: Vec<Arc<Pod>> = claimed.owned().cloned().collect();
     let shown = |pod: &&Arc<Pod>| pod.has_finalizer();
     let mut tracked: BTreeSet<Uid> = pods.iter().filter(shown).map(|pod| pod.meta.uid.clone()).collect();
-    let has_run = pods.iter().any(|pod| pod.start == Start::Once);
-    let recalled = caches.memory.recall(&job, |pod| tracked.contains(pod), has_run);
+    let recalled = caches.memory.recall(&job, |pod| tracked.contains(pod), has_run(&pods));
     tracked.retain(|pod| !recalled.released.contains(pod));
     tracked.extend(claimed.adopted.iter().map(|pod| pod.meta.uid.clone()));
     let is_indexed = job.spec.indexed().is_some();
@@ -150,6 +154,11 @@ pub(super) fn observe(caches: &Jobs, key: &ObjectKey, aids: &Aids<'_>) -> Observ
         tracked,
         job: Arc::clone(&job),
     })
+}
+
+/// True if one of these pods has run.
+fn has_run(pods: &[Arc<Pod>]) -> bool {
+    pods.iter().any(|pod| pod.start == Start::Once)
 }
 
 /// True if the pod's controller is named like `job`: a reference that has the uid and another kind or name, or that crosses

@@ -3,9 +3,6 @@
 //! Births, removals and changes of objects are determined by a script. How many status writes a burst of pods takes is not:
 //! whoever looks a moment later has one less to write. So where these are more, the script is played again, and the fewest
 //! of ours are held against the most of upstream's. A surplus write per turn is found all the same.
-//!
-//! So it is with events: upstream loses one now and then. The name of its events is a time, and of two about one object in
-//! the same instant, which parallel writes can tell, the server refuses the second.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +14,6 @@ use super::difference::both;
 pub(super) struct Budget {
     fewest_of_ours: BTreeMap<Written, usize>,
     most_of_upstream: BTreeMap<Written, usize>,
-    /// What we told in every performance, once there was one.
-    always_told_by_us: Option<BTreeSet<String>>,
-    ever_told_by_upstream: BTreeSet<String>,
 }
 
 impl Budget {
@@ -34,21 +28,11 @@ impl Budget {
             let most = self.most_of_upstream.entry(written).or_insert(their);
             *most = their.max(*most);
         }
-        let told = match self.always_told_by_us.take() {
-            Some(told) => told.intersection(&ours.events).cloned().collect(),
-            None => ours.events.clone(),
-        };
-        self.always_told_by_us = Some(told);
-        self.ever_told_by_upstream.extend(upstream.events.iter().cloned());
     }
 
     /// What we wrote more often than upstream in every performance, one line each.
     pub(super) fn surplus(&self) -> Vec<String> {
-        let mut found = surplus(&self.fewest_of_ours, &self.most_of_upstream);
-        let told = self.always_told_by_us.iter().flatten();
-        let only_by_us = told.filter(|event| !self.ever_told_by_upstream.contains(*event));
-        found.extend(only_by_us.map(|event| format!("event only ours: {event}")));
-        found
+        surplus(&self.fewest_of_ours, &self.most_of_upstream)
     }
 }
 
@@ -120,21 +104,6 @@ mod tests {
             budget.add(&ours, &upstream);
             assert_eq!(!budget.surplus().is_empty(), is_surplus);
         }
-    }
-
-    #[test]
-    fn an_event_is_ours_alone_only_if_upstream_tells_it_in_no_performance() {
-        let told = |events: &[&str]| Account {
-            events: events.iter().map(|event| (*event).to_owned()).collect(),
-            ..Account::default()
-        };
-        let mut budget = Budget::default();
-        budget.add(&told(&["a", "b"]), &told(&["a"]));
-        assert_eq!(budget.surplus(), ["event only ours: b"]);
-        budget.add(&told(&["a", "b", "c"]), &told(&["a"]));
-        assert_eq!(budget.surplus(), ["event only ours: b"]);
-        budget.add(&told(&["a", "b"]), &told(&["b"]));
-        assert!(budget.surplus().is_empty());
     }
 
     #[test]

@@ -72,10 +72,14 @@ fn histories(ours: &Account, upstream: &Account) -> Vec<String> {
         .collect()
 }
 
-/// Events that upstream tells and we do not; the others may be lost on their way (see `budget`).
 fn events(ours: &Account, upstream: &Account) -> Vec<String> {
-    let lines = upstream.events.difference(&ours.events);
-    lines.map(|event| format!("event only upstream's: {event}")).collect()
+    let only = |who: &str, these: &Account, those: &Account| {
+        let lines = these.events.difference(&those.events);
+        lines
+            .map(|event| format!("event only {who}: {event}"))
+            .collect::<Vec<_>>()
+    };
+    [only("ours", ours, upstream), only("upstream's", upstream, ours)].concat()
 }
 
 #[cfg(test)]

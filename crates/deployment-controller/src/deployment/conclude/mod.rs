@@ -170,10 +170,10 @@ impl Turn<'_> {
             return true;
         };
         let told = self.seen.deployment.meta.annotations.get(words::REVISION);
-        let told: Option<i64> = told.and_then(|text| text.parse().ok());
-        let is_later = told.zip(revision(set)).is_some_and(|(told, found)| told < found);
-        let names_it = current.message.contains(&format!("{:?}", &*set.meta.key.name));
-        current.reason == words::NEW_REPLICA_SET_AVAILABLE && is_later && !names_it
+        let told = || told.and_then(|text| text.parse::<i64>().ok());
+        let is_later = || told().zip(revision(set)).is_some_and(|(told, found)| told < found);
+        let names_it = || current.message.contains(&format!("{:?}", &*set.meta.key.name));
+        current.reason == words::NEW_REPLICA_SET_AVAILABLE && is_later() && !names_it()
     }
 
     /// Name of the ReplicaSet that is rolled out.

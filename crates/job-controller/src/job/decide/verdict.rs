@@ -75,15 +75,15 @@ pub(super) fn reach(facts: &Facts<'_>, now: Timestamp) -> Option<Verdict> {
 /// True if another reason would apply as soon as `killed` pods that the verdict kills count as failed: its limit comes before most
 /// others, and failed indexes before success (J-31).
 pub(super) fn can_be_overtaken(facts: &Facts<'_>, verdict: &Verdict, killed: usize) -> bool {
-    let seen = facts.seen;
-    let spec = &seen.job.spec;
-    let pods = || seen.pods.iter().map(|pod| &**pod);
-    let is_past = |failed: usize| limits::is_past_backoff_limit(spec, failed, pods());
-    let comes_first = met_fail_job(facts).next().is_some() || is_past(facts.failed());
-    if verdict.state == State::Stored || killed == 0 || comes_first {
+    if verdict.state == State::Stored || killed == 0 {
         return false;
     }
-    is_past(facts.failed() + killed) || (spec.per_index().is_some() && verdict.end == End::Success)
+    let seen = facts.seen;
+    let spec = &seen.job.spec;
+    let is_past = |failed: usize| limits::is_past_backoff_limit(spec, failed, seen.pods.iter().map(|pod| &**pod));
+    let comes_first = met_fail_job(facts).next().is_some() || is_past(facts.failed());
+    let comes_then = is_past(facts.failed() + killed) || (spec.per_index().is_some() && verdict.end == End::Success);
+    !comes_first && comes_then
 }
 
 fn stored(facts: &Facts<'_>) -> Option<Verdict> {
@@ -157,8 +157,7 @@ pub(super) fn has_started(facts: &Facts<'_>) -> bool {
         OnPodFailure::RestartAll => 0,
     };
     let start = seen.job.status.start_time;
-    let ran =
-        seen.pods.iter().any(|pod| pod.start == Start::Once) || (start.is_some() && seen.recalled.ran_since == start);
+    let ran = seen.has_run() || (start.is_some() && seen.recalled.ran_since == start);
     ran || facts.succeeded() > 0 || facts.failed() > vain || !(is_idle(seen) || leaves_traces(seen))
 }
 
